@@ -1,4 +1,4 @@
-//! Findings, their codes and places, and how they are drawn.
+//! Diagnostics: findings about project files, with their codes, places and rendering.
 
 mod code;
 mod draw;
@@ -14,19 +14,19 @@ pub use crate::text::Span;
 
 use crate::resource::ResourceKey;
 
-/// The severity of a finding. The worse sorts first.
+/// The severity of a finding; the worst sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something does not work.
+    /// A fault that keeps a resource, or a part of it, from working.
     Error,
-    /// Something works and is likely not meant.
+    /// Input that works but is probably not what the author meant.
     Warning,
-    /// Something could be said better.
+    /// A suggestion to write something in a better way.
     Hint,
 }
 
 impl Severity {
-    /// As documents write it.
+    /// Returns the word for the severity in documents: `error`, `warning` or `hint`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -43,36 +43,36 @@ pub struct Diagnostic {
     pub path: String,
     /// The place in the file.
     pub span: Span,
-    /// The severity.
+    /// The severity of the finding, given by its code.
     pub severity: Severity,
-    /// The code; stable.
+    /// The stable code of the finding.
     pub code: Code,
-    /// A description: lower case, no full stop, names in quotes or backquotes.
+    /// The description: lower case, no full stop, names in quotes or backquotes.
     pub message: String,
-    /// A hint.
+    /// Advice on how to fix the finding, if there is any.
     pub hint: Option<String>,
-    /// The resource that it concerns.
+    /// The resource that the finding concerns, if known.
     pub resource: Option<DiagnosticResource>,
-    /// Other places that it speaks of: where something was declared first.
+    /// Other places that the message refers to, such as the first declaration of a name.
     pub related: Vec<Related>,
 }
 
-/// Another place that a finding speaks of.
+/// Another place that a finding refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Related {
-    /// The file's path.
+    /// The path of the other file, without a leading slash.
     pub path: String,
-    /// The place in it.
+    /// The place in the other file.
     pub span: Span,
-    /// A few words about that place.
+    /// A few words about the other place, such as "first defined here".
     pub message: String,
 }
 
 /// The resource that a finding concerns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DiagnosticResource {
-    /// Its identity.
+    /// The kind and name of the resource.
     pub key: ResourceKey,
-    /// Its name as it was written.
+    /// The resource's name in its original case.
     pub name: String,
 }

@@ -1,4 +1,4 @@
-//! Drafts: the declaration of a group of files, before the rest of the project is known.
+//! Drafts: resources declared by a group of files, before the rest of the project is known.
 
 pub(crate) mod block;
 mod context;
@@ -18,7 +18,7 @@ use crate::{
     template::Variant,
 };
 
-/// A declared resource.
+/// A declared resource, not yet linked to the rest of the project.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) kind: Kind,
@@ -26,19 +26,19 @@ pub(crate) struct Draft {
     pub(crate) name_at: At,
     pub(crate) tags: Vec<String>,
     pub(crate) refs: Vec<RawRef>,
-    /// Connectors that it uses, if it is no model; they count where they are declared.
+    /// Connectors that a resource other than a model uses; only declared ones become refs.
     pub(crate) connectors: Vec<String>,
-    /// Its SQL.
+    /// The resource's pieces of SQL.
     pub(crate) blocks: Vec<SqlBlock>,
     pub(crate) body: Body,
-    /// It came with another resource; an explicit one of its name wins, quietly.
+    /// True if the resource is implied by another one; an explicit resource of the same name replaces it silently.
     pub(crate) implicit: bool,
-    /// The place where a model says its table.
+    /// The place where a model names its output table, if it does.
     pub(crate) table_at: Option<At>,
 }
 
 impl Draft {
-    /// One that says nothing yet.
+    /// Creates a draft without refs, SQL or a spec.
     pub(crate) fn new(kind: Kind, name: String, name_at: At) -> Self {
         Self {
             kind,
@@ -54,13 +54,13 @@ impl Draft {
         }
     }
 
-    /// The place that decides which table a model writes.
+    /// Returns the place that decides which table a model writes: its output setting, else its name.
     pub(crate) fn output_at(&self) -> At {
         let said = self.table_at.filter(|at| at.role != Role::Manifest);
         said.unwrap_or(self.name_at)
     }
 
-    /// It can't be compiled: only who it is stays known.
+    /// Marks the draft as broken and drops everything but its kind and name.
     pub(crate) fn break_off(&mut self) {
         self.body = Body::Broken;
         self.blocks.clear();
@@ -72,7 +72,7 @@ impl Draft {
 /// The body of a draft.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// The spec without what depends on the rest of the project: meanings, a model's inputs.
+    /// The spec, still without the parts that depend on the rest of the project, such as a model's inputs.
     Spec(Box<Spec>),
     Broken,
     Unsupported,
@@ -81,22 +81,22 @@ pub(crate) enum Body {
 /// A ref as files write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawRef {
-    /// Not said: binds to a model of the name, if there is one.
+    /// The kind of the target; if none is given, the ref binds to a model of the name, if there is one.
     pub(crate) kind: Option<Kind>,
     pub(crate) name: String,
-    /// Its own name here is a look at its own last result, and no ref.
+    /// True if the resource's own name here means a look at its last result, not a ref.
     pub(crate) own_look: bool,
-    /// It names a resource and nothing else: where there is none, that is a mistake.
+    /// True if the text can only name a resource, so that a missing one is a mistake.
     pub(crate) expected: bool,
-    /// Its place; none for one that a default gives.
+    /// The place of the ref; none if a default gives it.
     pub(crate) at: Option<At>,
-    /// It stands in the list `refs`: a bare name is that of a model, a job or a service.
+    /// True if the ref stands in the list `refs`, where a bare name means a model, a job or a service.
     pub(crate) listed: bool,
-    /// The condition that it says.
+    /// The requirement that the ref states, if any.
     pub(crate) required: Option<Requirement>,
 }
 
-/// A ref to a resource whose kind is known.
+/// Returns a ref to a resource whose kind is known.
 pub(crate) fn ref_to(kind: Kind, name: &str, at: Option<At>) -> RawRef {
     RawRef {
         kind: Some(kind),
@@ -109,7 +109,7 @@ pub(crate) fn ref_to(kind: Kind, name: &str, at: Option<At>) -> RawRef {
     }
 }
 
-/// A ref that binds to a model, if there is one.
+/// Returns a ref that binds to a model of the name, if there is one.
 pub(crate) fn ref_to_table(name: &str, at: Option<At>) -> RawRef {
     RawRef {
         kind: None,
@@ -122,30 +122,30 @@ pub(crate) fn ref_to_table(name: &str, at: Option<At>) -> RawRef {
     }
 }
 
-/// SQL with its place.
+/// A text of SQL with its place in a file.
 #[derive(Debug, Clone)]
 pub(crate) struct SqlText {
     pub(crate) text: String,
     pub(crate) place: TextPlace,
     pub(crate) templating: bool,
-    /// Blanks stand before the text on its first line, so that nothing there begins the line.
+    /// True if blanks precede the text on its first line, so that nothing there begins the line.
     pub(crate) is_indented: bool,
 }
 
 /// The purpose of a piece of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The model's rows.
+    /// The query for a model's rows.
     Main,
-    /// Its partitions.
+    /// The query for a model's partitions.
     Partitions,
-    /// The state that incremental runs see.
+    /// The query for the state that incremental runs see.
     State,
-    /// A check of its rows.
+    /// A check of a model's rows.
     Test,
-    /// A check of its query, over rows that are given.
+    /// A check of a model's query over given rows.
     UnitTest,
-    /// Statements around a build.
+    /// Statements that run before or after a build.
     Around,
     /// A query of an API, an alert or a report.
     Query,
@@ -159,29 +159,29 @@ pub(crate) struct SqlBlock {
     pub(crate) purpose: Purpose,
     pub(crate) text: String,
     pub(crate) place: TextPlace,
-    /// The kind of resources that its tables are.
+    /// The kind of resources that table names in the SQL refer to.
     pub(crate) tables: Kind,
-    /// The text before it in its statements, so that the engine's parser can read them.
+    /// The text put before the SQL to make it a statement that the engine's parser can read.
     pub(crate) prefix: &'static str,
     /// The statements to be parsed: the text or, for a template, its variants.
     pub(crate) statements: Vec<Statement>,
 }
 
-/// A text for the engine's parser.
+/// A statement for the engine's parser.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
     pub(crate) text: String,
     pub(crate) variant: Option<Variant>,
 }
 
-/// A compiled group of files.
+/// The result of compiling a group of files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Compiled {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) findings: Findings,
-    /// Variables that it read, by name in lower case.
+    /// Variables that the group reads, by name in lower case.
     pub(crate) variables: std::collections::BTreeSet<String>,
     pub(crate) any_variable: bool,
-    /// Of a connector: its name and driver.
+    /// The name and driver of the connector that the group declares, if it does.
     pub(crate) connector: Option<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! Help for people who write project files in an editor: what may stand at a place, and what a key means.
+//! Completion and key documentation for editors of project files.
 //!
 //! Start at [`complete`] and [`meaning`]. Both work on a text that need not compile: the way to a key is found by
 //! indentation, what may stand there by the tables of keys that the readers use.
@@ -18,8 +18,8 @@ use crate::{
 };
 use suggestion::Suggestions;
 
-/// Returns what may stand at a place of a project file, which is known under `path` and is looked at as `text`. Lines and
-/// columns are 1-based, columns count Unicode scalar values.
+/// Returns proposals for a place of a project file that has the path `path` and the content `text`. Lines and columns
+/// are 1-based, columns count Unicode scalar values.
 pub fn complete(project: &Project, path: &str, text: &str, line: u32, column: u32) -> Completion {
     let mut found = Suggestions::default();
     let cursor = outline::Cursor::new(text, line, column);
@@ -38,17 +38,17 @@ pub fn complete(project: &Project, path: &str, text: &str, line: u32, column: u3
 /// The meaning of a key, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meaning {
-    /// The key's place.
+    /// The place of the key in the file.
     pub span: Span,
-    /// The key.
+    /// The name of the key.
     pub key: &'static str,
-    /// Its meaning, in a sentence.
+    /// The key's meaning, in a sentence.
     pub text: &'static str,
-    /// The key to use instead, if it is an old name.
+    /// The key to use instead, if this one is deprecated.
     pub instead: Option<&'static str>,
 }
 
-/// Returns the meaning of the key that stands at a place of a project file in YAML.
+/// Returns the meaning of the key at a place of a YAML file.
 pub fn meaning(project: &Project, path: &str, text: &str, line: u32, column: u32) -> Option<Meaning> {
     if path.ends_with(".sql") || !matches!(part(path)?, Part::Member { .. } | Part::Manifest) {
         return None;
@@ -56,7 +56,7 @@ pub fn meaning(project: &Project, path: &str, text: &str, line: u32, column: u32
     settings::meaning(project, path, &outline::Cursor::new(text, line, column))
 }
 
-/// Returns true if the file at a path is the project's manifest.
+/// Returns true if a path is that of the project's manifest.
 fn is_manifest(path: &str) -> bool {
     MANIFESTS.contains(&path)
 }

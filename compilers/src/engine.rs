@@ -1,4 +1,4 @@
-//! Engines as a project's files ask for them: what one lacks is told at the place that needs it.
+//! Parts of an engine that project files may need, and findings where the engine lacks them.
 
 use crate::diagnostics::{At, Code, Findings};
 
@@ -11,7 +11,7 @@ macro_rules! needs {
         }
 
         impl Need {
-            /// All of them.
+            /// All parts that files may ask for.
             pub const ALL: &[Self] = &[$(Self::$need),+];
 
             /// Returns the name that engines know the part by.
@@ -44,14 +44,14 @@ needs! {
 /// An engine that a project may choose, as far as its files can tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
-    /// The driver, as connectors name it.
+    /// The name of the driver, as connectors write it.
     pub driver: &'static str,
-    /// The parts that it lacks.
+    /// The parts that the engine lacks.
     pub lacks: Vec<Need>,
 }
 
 impl Engine {
-    /// An engine of a driver that has the parts for which `has` answers so, by their names.
+    /// Creates an engine of a driver; `has` returns true for the names of the parts that it has.
     #[must_use]
     pub fn new(driver: &'static str, has: impl Fn(&str) -> bool) -> Self {
         let lacks = Need::ALL.iter().copied().filter(|need| !has(need.as_str()));
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Tells of a place that needs what the engine lacks. Returns whether it does.
+    /// Reports a place that needs a part which the engine lacks. Returns true if it lacks the part.
     pub(crate) fn refuse(&self, need: Need, at: At, findings: &mut Findings) -> bool {
         let lacks = self.lacks.contains(&need);
         if lacks {

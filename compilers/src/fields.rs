@@ -1,4 +1,4 @@
-//! Names of fields in dashboards, checked against the fields of their metrics views.
+//! Checks of the names of fields in dashboards against the fields of their metrics views.
 //!
 //! The compiler tells what is wrong as far as files say it; reconcilers ask the same questions of metrics views that
 //! the engine found to be valid, so that both say it in the same words.
@@ -12,18 +12,18 @@ use crate::text::names;
 /// A name that no field has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// The name.
+    /// The unknown name, as written.
     pub name: String,
-    /// A description.
+    /// The description of the mistake.
     pub message: String,
-    /// The nearest name that a field has.
+    /// A suggestion of the nearest known name, if one is near.
     pub hint: Option<String>,
-    /// Its place, if that is known.
+    /// The place of the name, if known.
     pub at: Option<Spot>,
 }
 
 impl Unknown {
-    /// `wanted` is none of `names`, each of which is the name of a `what`.
+    /// Creates the report that `wanted` is none of `names`, each of which is the name of a `what`.
     pub fn new(wanted: &str, names: &[impl AsRef<str>], what: &str, at: Option<Spot>) -> Self {
         let near = names::nearest(&wanted.to_lowercase(), names.iter().map(AsRef::as_ref));
         Self {
@@ -35,19 +35,19 @@ impl Unknown {
     }
 }
 
-/// Names of the fields of a metrics view.
+/// The names of the fields of a metrics view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// The column of times; empty if there is none.
+    /// The name of the time column; empty if there is none.
     pub time: String,
-    /// The dimensions, by which rows are grouped.
+    /// The names of the dimensions.
     pub dimensions: Vec<String>,
-    /// Computed fields (measures).
+    /// The names of the measures.
     pub measures: Vec<String>,
 }
 
 impl Fields {
-    /// Those of a metrics view that has no parent, or has taken from it what is its own.
+    /// Returns the fields that a metrics view itself lists; those inherited from a parent are not included.
     pub fn from_metrics_view(view: &MetricsViewSpec) -> Self {
         Self {
             time: view.time_dimension.clone(),
@@ -56,7 +56,7 @@ impl Fields {
         }
     }
 
-    /// Those that a child of this metrics view has; none if only the engine can tell.
+    /// Returns the fields that a child of the view inherits; none if only the engine can tell.
     pub(crate) fn given_to(&self, child: &MetricsViewSpec) -> Option<Self> {
         let mut dimensions =
             listed(child.parent_dimensions.as_ref(), &self.dimensions, "dimension").ok()??;
@@ -74,8 +74,8 @@ impl Fields {
     }
 }
 
-/// The names that a selector means, in its order and in the spelling of `names`; all without one, none if only the
-/// engine can tell.
+/// Returns the names that a selector selects, in its order and in the spelling of `names`: all names without a
+/// selector, none if only the engine can tell.
 ///
 /// # Errors
 /// All that it lists and that are not there.
@@ -145,7 +145,7 @@ pub(crate) fn unknown_in_explore(spec: &ExploreSpec, view: &Fields) -> Vec<Unkno
     unknown
 }
 
-/// The dimension that a dashboard compares by, if it is none of these.
+/// Returns the dimension that a dashboard compares by if `dimensions` lacks it.
 pub fn unknown_in_comparison(defaults: &DashboardDefaults, dimensions: &[String]) -> Option<Unknown> {
     let compared = defaults.comparison_dimension.as_str();
     let is_there = dimensions.iter().any(|name| name.eq_ignore_ascii_case(compared));
@@ -153,7 +153,7 @@ pub fn unknown_in_comparison(defaults: &DashboardDefaults, dimensions: &[String]
     (!compared.is_empty() && !is_there).then(|| Unknown::new(compared, dimensions, "dimension", at))
 }
 
-/// Lists the names of a canvas that none of its metrics views has; `dimensions` are those of all of them.
+/// Lists the names of a canvas that are missing from `dimensions`, the dimensions of all its metrics views.
 pub fn unknown_in_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknown> {
     let is_there = |wanted: &str| dimensions.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     let filters = spec
@@ -176,22 +176,22 @@ pub fn unknown_in_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknow
     unknown.chain(compared).collect()
 }
 
-/// The metrics view that a component reads, if it reads one.
+/// Returns the metrics view that a component reads, if there is one.
 pub fn metrics_view_of(spec: &ComponentSpec) -> Option<&str> {
     let properties = spec.renderer_properties.as_ref()?;
     properties.str("metrics_view").filter(|name| !name.is_empty())
 }
 
-/// The things that a setting of a renderer names.
+/// The sort of fields that a renderer's setting names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
     Measures,
     Dimensions,
-    /// Either.
+    /// Dimensions and measures alike.
     Fields,
 }
 
-/// Settings that name fields; `key.key` is a setting inside another.
+/// Settings of renderers that name fields; `key.key` is a setting inside another.
 const SETTINGS: [(&str, Names); 22] = [
     ("measure", Names::Measures),
     ("measures", Names::Measures),
@@ -217,7 +217,7 @@ const SETTINGS: [(&str, Names); 22] = [
     ("theta.field", Names::Fields),
 ];
 
-/// The suffix of a time column by a grain, behind the column's name.
+/// The text between a time column's name and a grain, where a setting names both.
 const GRAIN_SUFFIX: &str = "_rill_TIME_GRAIN_";
 
 /// Renderers that draw on two axes, one colour for each value of a dimension.
@@ -229,7 +229,7 @@ const CARTESIAN: [&str; 5] = [
     "stacked_bar_normalized",
 ];
 
-/// Returns whether a name stands, in a renderer, for all measures or their values and for no field of the metrics view.
+/// Returns true if a name stands for all measures or their values in a renderer, and for no field.
 fn is_virtual(renderer: &str, name: &str) -> bool {
     match name {
         "rill_measures" => CARTESIAN.contains(&renderer),
@@ -239,7 +239,7 @@ fn is_virtual(renderer: &str, name: &str) -> bool {
     }
 }
 
-/// Renderers that draw a chart of other sorts.
+/// Renderers that draw other charts than those on two axes.
 const CHARTS: [&str; 6] = [
     "combo_chart",
     "donut_chart",
@@ -249,8 +249,7 @@ const CHARTS: [&str; 6] = [
     "scatter_plot",
 ];
 
-/// Returns true if a renderer reads a setting as names of fields. The same key of another renderer, or of one that is not
-/// known here, may hold anything.
+/// Returns true if a renderer reads a setting as names of fields. The same key of another renderer may hold anything.
 fn reads_setting(renderer: &str, setting: &str) -> bool {
     match setting {
         "measure" => renderer == "kpi",
@@ -262,7 +261,8 @@ fn reads_setting(renderer: &str, setting: &str) -> bool {
     }
 }
 
-/// The fields that a renderer's setting names: a colour stands for a dimension where there are axes, for a measure in a heatmap.
+/// Returns the sort of fields that a renderer's setting names: a colour is a dimension on two axes and a measure in a
+/// heatmap.
 fn names_of(renderer: &str, setting: &str, names: Names) -> Names {
     match (setting, renderer) {
         ("color.field", "heatmap") => Names::Measures,
@@ -271,7 +271,7 @@ fn names_of(renderer: &str, setting: &str, names: Names) -> Names {
     }
 }
 
-/// Returns whether a setting colours by values, which are those of no field.
+/// Returns true if a setting colours by value instead of by a field.
 fn is_by_value(spec: &ComponentSpec, setting: &str) -> bool {
     let properties = spec.renderer_properties.as_ref();
     let color = properties
@@ -305,16 +305,16 @@ pub fn unknown_in_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown>
     unknown
 }
 
-/// A field as a setting of a renderer names it.
+/// A field named by a setting of a renderer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedField<'a> {
-    /// The setting: `measures`, `x.field`.
+    /// The path of the setting, such as `measures` or `x.field`.
     pub setting: &'static str,
-    /// The field's name.
+    /// The field's name, without a grain.
     pub name: &'a str,
-    /// The name as it is written, which may say a grain.
+    /// The name as written, possibly with a grain.
     pub written: &'a str,
-    /// The grain that the name says: `day_rill_TIME_GRAIN_MONTH` is `day` by `MONTH`.
+    /// The grain that the name includes, if any: `day_rill_TIME_GRAIN_MONTH` is `day` by `MONTH`.
     pub grain: Option<&'a str>,
 }
 
@@ -344,14 +344,14 @@ pub fn named_in_component(spec: &ComponentSpec) -> Vec<NamedField<'_>> {
         .collect()
 }
 
-/// The settings of a component's renderer that name fields.
+/// Returns the settings of a component's renderer that name fields.
 fn settings_of(spec: &ComponentSpec) -> impl Iterator<Item = (&'static str, Names)> {
     SETTINGS
         .into_iter()
         .filter(|(setting, _)| reads_setting(&spec.renderer, setting) && !is_by_value(spec, setting))
 }
 
-/// The texts of a setting: one, or a list of them, each with the key of its place.
+/// Returns the texts of a setting, one or a list, each with the key of its place.
 fn texts<'a>(spec: &'a ComponentSpec, setting: &str) -> Vec<(String, &'a str)> {
     let Some(properties) = &spec.renderer_properties else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Files of a project: what happens to them, why they can't be read, and which count.
+//! Files of a project: events, reasons why a file can't be read, and paths that count.
 
 mod event;
 mod paths;

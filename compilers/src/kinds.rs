@@ -1,4 +1,4 @@
-//! The kinds of resources: how each is read from its settings.
+//! The kinds of resources, and the reading of each from its settings.
 //!
 //! A kind has a file of its own here, with a table of its keys and a function `read`, and its line in
 //! `resource/table.rs`.
@@ -51,7 +51,7 @@ macro_rules! dispatch {
             }
         }
 
-        /// Returns the keys of a kind, beside those that all resources take; none for kinds that are kept and do nothing.
+        /// Returns the keys that only a kind has; none for kinds that are recognised but do nothing.
         pub(crate) fn keys(kind: Kind) -> Option<&'static Block> {
             match kind {
                 $($(Kind::$kind => Some(&$module::$keys),)?)+
@@ -59,8 +59,8 @@ macro_rules! dispatch {
             }
         }
 
-        /// Keys of the manifest that hold the defaults of a kind. Those of models and sources stand in the manifest's
-        /// own table: they are two keys of one kind.
+        /// Keys of the manifest that hold the defaults of a kind. The keys for models and sources are in the manifest's
+        /// own table, as they are two keys of one kind.
         pub(crate) const DEFAULTS: &[Key] = &[$($($(
             default_key(concat!("Defaults of resources of kind `", $word, "`."), $key, None),
             $(default_key(concat!("Defaults of resources of kind `", $word, "`."), $old, Some($key)),)*
@@ -87,7 +87,7 @@ const fn default_key(meaning: &'static str, name: &'static str, instead: Option<
     }
 }
 
-/// Reads a resource of a kind, and what comes with it.
+/// Reads a resource of a kind, together with the resources that it implies.
 pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> (Vec<Draft>, Uses) {
     let declared = declared(kind, &mut reader);
     if !kind.is_supported() {
@@ -121,7 +121,7 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
     (std::iter::once(draft).chain(implied).collect(), uses)
 }
 
-/// Reads a kind's defaults on their own, for findings about their values.
+/// Reads the defaults of a kind by themselves, to report wrong values.
 pub(crate) fn try_defaults(map: Map, at: At, kind: FileKind, findings: &mut Findings) {
     let context = Context {
         environment: "",

@@ -1,4 +1,4 @@
-//! Project files to resource specs and diagnostics, with no IO.
+//! Compiler of project files to resource specs and diagnostics, without IO.
 //!
 //! Start at [`Project`]: it is handed [`FileEvent`]s and an engine's [`SqlParser`], and holds the [`Resource`]s that
 //! the files declare and the [`Diagnostic`]s about them. The result depends on the files and the [`Options`] alone,

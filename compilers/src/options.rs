@@ -1,19 +1,19 @@
-//! Options of a parse.
+//! Options of the compiler.
 
 use std::collections::BTreeMap;
 
 use crate::engine::Engine;
 
-/// The inputs of a parse beside the files.
+/// The inputs of a compilation other than files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The environment's name; decides which overrides and which `.NAME.env` files apply. Empty for none.
+    /// The name of the environment, which selects overrides and `.NAME.env` files; empty for none.
     pub environment: String,
-    /// Variables given from outside; they win over the manifest's and those of `.env` files.
+    /// Variables given from outside; they override those of the manifest and of `.env` files.
     pub variables: BTreeMap<String, String>,
-    /// The connector that models run on when neither they nor the manifest say one.
+    /// The connector that models run on unless they or the manifest name another.
     pub olap_connector: String,
-    /// The engines that are known, by driver. Of others nothing is said.
+    /// The known engines, by driver. Nothing is reported about others.
     pub engines: Vec<Engine>,
 }
 

@@ -1,4 +1,4 @@
-//! The project: file events in, changes out.
+//! The project: a state that takes file events and returns changes of resources.
 //!
 //! # Invariants
 //! 1. Resources and findings are a function of files and options: the order of events leaves no trace.
@@ -44,11 +44,11 @@ use outputs::Outputs;
 
 pub use places::{Location, Reference};
 
-/// Tells whether a parse may be taken as the whole truth about what the project declares. When it is not [`Trust::Whole`],
-/// whoever applies it deletes nothing.
+/// The reasons to trust, or not to trust, that a parse shows everything the project declares. Unless it is
+/// [`Trust::Whole`], resources missing from the project must not be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// The files say all.
+    /// The files are complete: a resource that they don't declare may be deleted.
     Whole,
     /// There is no manifest.
     ManifestMissing,
@@ -62,16 +62,16 @@ pub enum Trust {
     NoFiles,
 }
 
-/// The changes of [`Project::apply`].
+/// The changes made by [`Project::apply`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Resources that were not there before.
+    /// Resources that are new.
     pub added: Vec<ResourceKey>,
-    /// Resources of which anything differs: spec, refs, paths, health, the name's case.
+    /// Resources with another spec, refs, paths, health or case of the name.
     pub changed: Vec<ResourceKey>,
-    /// Resources that are gone.
+    /// Resources that are no longer declared.
     pub removed: Vec<ResourceKey>,
-    /// The findings differ.
+    /// True if the list of findings changed.
     pub diagnostics: bool,
 }
 
@@ -82,7 +82,7 @@ impl Changes {
     }
 }
 
-/// A project's files and what they declare.
+/// A project: its files and the resources that they declare.
 #[derive(Debug, Default)]
 pub struct Project {
     options: Options,
@@ -100,17 +100,17 @@ pub struct Project {
     readers: BTreeMap<ResourceKey, BTreeSet<String>>,
     resources: BTreeMap<ResourceKey, Resource>,
     on_cycle: BTreeSet<ResourceKey>,
-    /// Refs to nothing, by the resource that holds them.
+    /// Refs to resources that don't exist, by the resource that holds the refs.
     dangling: BTreeMap<ResourceKey, Vec<Dangling>>,
-    /// Dashboards and metrics views by what they read of that sort.
+    /// Dashboards and metrics views, by the dashboard or metrics view that they read.
     dashboards: BTreeMap<ResourceKey, BTreeSet<ResourceKey>>,
-    /// Findings by what they came from: a group, an `.env` file, the manifest, a cycle's member.
+    /// Findings by source: a group, an `.env` file, the manifest, a member of a cycle.
     findings: BTreeMap<Source, Vec<Diagnostic>>,
     diagnostics: Vec<Diagnostic>,
     cache: Cache,
 }
 
-/// The source of findings.
+/// The source of findings, by which they are replaced.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Project,
@@ -122,17 +122,17 @@ enum Source {
     Fields(ResourceKey),
 }
 
-/// The files of one stem and what they came to.
+/// The files of one stem and the result of compiling them.
 #[derive(Debug, Default)]
 struct Group {
-    /// Paths by role.
+    /// The path of the SQL file, if there is one.
     sql: Option<String>,
     yaml: Option<String>,
     second_yaml: Option<String>,
     compiled: Compiled,
-    /// Of each draft, of each of its blocks, of each statement.
+    /// Analyses of SQL, by draft, block and statement.
     analyses: Vec<Vec<Vec<Arc<SqlAnalysis>>>>,
-    /// Names that it may bind to.
+    /// Resources that the group's names may bind to.
     reads: BTreeSet<ResourceKey>,
 }
 
@@ -143,17 +143,17 @@ impl Group {
         paths
     }
 
-    /// The path that decides who wins a name.
+    /// Returns the path that decides which group wins a name.
     fn first_path(&self) -> String {
         self.paths().into_iter().next().unwrap_or_default()
     }
 }
 
 impl Project {
-    /// The most files that are compiled.
+    /// The largest number of files that are compiled.
     pub const MAX_FILES: usize = 20_000;
 
-    /// A project without files.
+    /// Creates a project without files.
     pub fn new(options: Options) -> Self {
         Self {
             variables: options.variables.clone(),
@@ -167,27 +167,27 @@ impl Project {
         &self.options
     }
 
-    /// All resources, by kind and name; also those that are broken or not supported.
+    /// Returns all resources by kind and name, including broken and unsupported ones.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.resources.values()
     }
 
-    /// One resource.
+    /// Returns the resource of a key, if it is declared.
     pub fn resource(&self, key: &ResourceKey) -> Option<&Resource> {
         self.resources.get(key)
     }
 
-    /// All findings, by file and place.
+    /// Returns all findings, by file and place.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// The text of a file, for drawing findings about it; bytes that are no UTF-8 are replaced.
+    /// Returns the text of a file for showing findings about it; bytes that are not UTF-8 are replaced.
     pub fn source(&self, path: &str) -> Option<std::borrow::Cow<'_, str>> {
         self.files.content(path).map(String::from_utf8_lossy)
     }
 
-    /// Returns true if what is not declared may be deleted.
+    /// Returns whether resources that the project does not declare may be deleted, or why not.
     pub fn trust(&self) -> Trust {
         if self.files.over_limit() {
             Trust::TooManyFiles
@@ -204,8 +204,8 @@ impl Project {
         }
     }
 
-    /// Paths of files that are there and do not compile: what they declared before is to be kept. Holds also files
-    /// from whose ruins no resource could be made out.
+    /// Returns the paths of files that exist and do not compile. Resources that they declared before must be kept, even
+    /// if the files no longer show which.
     pub fn broken_paths(&self) -> BTreeSet<String> {
         let broken = self
             .groups
@@ -214,47 +214,47 @@ impl Project {
         broken.flat_map(Group::paths).collect()
     }
 
-    /// The number of files that count for the project.
+    /// Returns the number of files that belong to the project.
     pub fn file_count(&self) -> usize {
         self.files.count()
     }
 
-    /// Paths of the files that count for the project, ordered.
+    /// Returns the paths of the files that belong to the project, in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.paths()
     }
 
-    /// The manifest's name for people, or an empty text.
+    /// Returns the display name of the project; empty if the manifest has none.
     pub fn display_name(&self) -> &str {
         &self.manifest.display_name
     }
 
-    /// The users whose view of the data can be tried, with their attributes.
+    /// Returns the users whose view of the data can be tried out, with their attributes.
     pub fn mock_users(&self) -> &[MapValue] {
         &self.manifest.mock_users
     }
 
-    /// The bounds of the trash that the manifest says.
+    /// Returns the bounds of the trash that the manifest sets.
     pub fn trash(&self) -> Trash {
         self.manifest.trash
     }
 
-    /// Returns whether the engine may fetch extensions that a resource needs, as the manifest says.
+    /// Returns true if the manifest lets the engine install extensions that a resource needs.
     pub fn installs_extensions(&self) -> bool {
         !self.manifest.no_installs
     }
 
-    /// The settings of all jobs and services that the manifest says.
+    /// Returns the settings of all jobs and services that the manifest sets.
     pub fn workloads(&self) -> WorkloadSettings {
         self.manifest.workloads
     }
 
-    /// The settings of all managed resources.
+    /// Returns the settings of all managed resources that the manifest sets.
     pub fn managers(&self) -> &ManagerSettings {
         &self.manifest.managers
     }
 
-    /// The connector that models run on when they say none.
+    /// Returns the connector that models run on unless they name another.
     pub fn olap_connector(&self) -> &str {
         self.manifest
             .olap_connector
@@ -262,14 +262,13 @@ impl Project {
             .unwrap_or(&self.options.olap_connector)
     }
 
-    /// All variables by name: the manifest's, those of `.env` files and those of the options.
+    /// Returns all variables by name, from the manifest, `.env` files and the options.
     pub fn variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }
 
-    /// Exports the answers of the engine's parser, to be kept between processes; `None` if they are about those that
-    /// were imported or last exported: what a few edits taught is soon learned again, and is not worth a file each
-    /// time.
+    /// Exports the answers of the engine's parser for the next process; none if they changed too little since the last
+    /// import or export to be worth a file.
     pub fn export_cache(&mut self) -> Option<Vec<u8>> {
         if !self.cache.is_worth_an_export() {
             return None;
@@ -278,7 +277,7 @@ impl Project {
         self.cache.export(&live)
     }
 
-    /// Takes what an earlier process learned. Bytes that can't be read, or of another version, are ignored.
+    /// Imports answers of the engine's parser from an earlier process. Unreadable bytes and other versions are ignored.
     pub fn import_cache(&mut self, bytes: &[u8]) {
         self.cache.import(bytes);
     }

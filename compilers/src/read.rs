@@ -1,4 +1,4 @@
-//! Files as they are read: a group of one stem, the manifest, `.env` files.
+//! Reading of files: groups of one stem, the manifest, `.env` files.
 
 mod annotations;
 pub(crate) mod env_file;

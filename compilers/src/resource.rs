@@ -21,40 +21,40 @@ pub(crate) use kind::WORDS;
 /// The health of a resource after its files were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// It compiles.
+    /// The resource compiles.
     Ok,
-    /// Its files are there and do not compile: it has a name and diagnostics, and no spec. What it declared before
-    /// is to be kept.
+    /// The resource's files exist but do not compile: it has a name and diagnostics and no spec. The previous
+    /// declaration must be kept.
     Broken,
-    /// Its kind is recognised and does nothing yet: it has a name and no spec.
+    /// The resource's kind is recognised but does nothing yet: it has a name and no spec.
     Unsupported,
 }
 
-/// One declared thing.
+/// A declared resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// Its kind.
+    /// The kind of the resource.
     pub kind: Kind,
-    /// Its name, in the case in which it was written.
+    /// The name of the resource, in its original case.
     pub name: String,
-    /// The resources that it reads, ordered and without repetition.
+    /// The resources that this one reads, in order and without repetition.
     pub refs: Vec<ResourceRef>,
     /// The files that declare it, without a leading slash, ordered.
     pub paths: Vec<String>,
-    /// Its tags, as written.
+    /// The tags of the resource, as written.
     pub tags: Vec<String>,
-    /// The desired spec.
+    /// The desired spec; [`Spec::None`] if the resource is broken or unsupported.
     pub spec: Spec,
-    /// Fingerprint of kind and spec by meaning, refs as ordinals; the name is no part of it.
+    /// The fingerprint of kind and spec by meaning, with refs as ordinals and without the name.
     pub meaning: Fingerprint,
-    /// Its health after its files were read.
+    /// The health of the resource after its files were read.
     pub health: Health,
-    /// The names on its cycle in order, from itself back to itself, if it is on one.
+    /// The names on the resource's cycle, from itself back to itself; none if it is on no cycle.
     pub cycle: Option<Vec<String>>,
 }
 
 impl Resource {
-    /// Its identity.
+    /// Returns the kind and name that identify the resource.
     pub fn key(&self) -> ResourceKey {
         ResourceKey::new(self.kind, &self.name)
     }

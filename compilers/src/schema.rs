@@ -1,4 +1,4 @@
-//! JSON Schemas of project files, made of the tables by which the files are read.
+//! JSON Schemas of project files, generated from the tables of keys by which the files are read.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     yaml::{Block, Rest, Takes},
 };
 
-/// The name of the manifest's schema.
+/// The name of the schema of manifests.
 pub const MANIFEST_NAME: &str = "manifest";
 
 /// Returns the names of all schemas: the kinds that files declare, and `manifest`.
@@ -47,7 +47,7 @@ pub fn schema(name: &str) -> Option<Value> {
     }))
 }
 
-/// Returns what is known of a key of a kind, or of the manifest: its meaning, and the key to use instead of it.
+/// Returns the meaning of a key of a kind or of the manifest, and the key to use instead, if it is deprecated.
 pub fn key(name: &str, key: &str) -> Option<(&'static str, Option<&'static str>)> {
     let block = if name == MANIFEST_NAME {
         Some(&MANIFEST)
@@ -60,7 +60,7 @@ pub fn key(name: &str, key: &str) -> Option<(&'static str, Option<&'static str>)
     Some((found.meaning, found.instead))
 }
 
-/// Returns the keys of a kind or of the manifest that are in use today.
+/// Returns the keys of a kind or of the manifest that are not deprecated.
 pub fn current_keys(name: &str) -> Vec<&'static str> {
     match keys(name) {
         _ if name == MANIFEST_NAME => MANIFEST.current().collect(),
@@ -127,7 +127,7 @@ impl Schema {
         }
     }
 
-    /// Adds a block to the definitions.
+    /// Adds a block of keys to the definitions.
     fn block(&mut self, block: &'static Block) {
         if self.blocks.contains_key(block.name) {
             return;

@@ -1,4 +1,4 @@
-//! Settings of the project as a whole, as a manifest states them.
+//! Settings of the whole project, as the manifest states them.
 
 pub(crate) mod managers;
 pub(crate) mod trash;

@@ -1,4 +1,4 @@
-//! Questions to the engine's parser, and the reading of its answers.
+//! Analysis of SQL by means of the engine's parser.
 
 mod analysis;
 mod answer;
@@ -28,12 +28,12 @@ pub(crate) use token::{Token, TokenKind, Tokens, action_length, is_blank, tokens
 
 use serde_json::Value;
 
-/// The engine's parser: the authority on its dialect. Implemented outside, so that this crate links no engine.
+/// The engine's parser. It is implemented outside, so that this crate links no engine.
 pub trait SqlParser {
-    /// Returns the engine's name and version, which decide how statements are read. Part of every fingerprint.
+    /// Returns the engine's name and version, which decide how statements are parsed and are part of every fingerprint.
     fn version(&self) -> &str;
 
-    /// Parses each statement; the answers stand in the same order and number. Nothing is executed.
+    /// Parses statements without executing them; the results have the order and number of the statements.
     fn parse(&self, statements: &[&str]) -> Vec<Result<Tree, SqlError>>;
 }
 
@@ -81,7 +81,7 @@ impl Tree {
         })
     }
 
-    /// The document.
+    /// Returns the text of the document.
     pub fn document(&self) -> &str {
         &self.0
     }
@@ -93,21 +93,22 @@ pub enum SqlError {
     /// The engine can't parse the statement.
     #[error("{message}")]
     Syntax {
-        /// The engine's message.
+        /// The engine's error message.
         message: String,
-        /// The place in the statement.
+        /// The place of the error in the statement.
         place: SqlPlace,
     },
-    /// The engine has no tree for it, and its parser may accept it all the same: not a SELECT, a PIVOT without IN.
+    /// The engine has no tree for the statement, though it may be valid: not a SELECT, or a PIVOT without IN.
     #[error("no parse tree: {message}")]
     NotSerialisable {
-        /// The engine's message.
+        /// The engine's error message.
         message: String,
     },
-    /// The parser itself failed, whatever the statement is. Its tokens are read, and it is asked again next time.
+    /// The parser failed for a reason outside the statement. The tokens are used instead, and the parser is asked again
+    /// next time.
     #[error("the parser failed: {message}")]
     Failed {
-        /// The failure.
+        /// The message of the failure.
         message: String,
     },
 }
@@ -115,15 +116,15 @@ pub enum SqlError {
 /// A place in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlPlace {
-    /// Unicode scalar values from the statement's start, as `json_serialize_sql` counts.
+    /// An offset from the statement's start, in Unicode scalar values, as `json_serialize_sql` counts.
     Char(usize),
-    /// 1-based line and column (in Unicode scalar values).
+    /// A 1-based line and column, the column in Unicode scalar values.
     Line {
-        /// The line.
+        /// The 1-based line.
         line: u32,
-        /// The column.
+        /// The 1-based column, in Unicode scalar values.
         column: u32,
     },
-    /// The engine did not say.
+    /// A place that the engine did not give.
     Unknown,
 }

@@ -31,14 +31,14 @@ pub use scope::{RenderError, Scope};
 pub(crate) use facts::{Config, Facts};
 pub(crate) use variants::{NEUTRAL, Variant, variants};
 
-/// A template that was read.
+/// A parsed template.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     pub(crate) body: ListNode,
     pub(crate) defines: BTreeMap<String, ListNode>,
 }
 
-/// The reason why a text is no template. The line is 1-based, the column counts from 1.
+/// The reason why a text does not parse as a template. Line and column are 1-based.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     pub(crate) message: String,
@@ -46,13 +46,13 @@ pub(crate) struct SyntaxError {
     pub(crate) column: u32,
 }
 
-/// Returns true if a text has template actions.
+/// Returns true if a text contains template actions.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{")
 }
 
 impl Template {
-    /// Reads a text.
+    /// Parses a text as a template.
     ///
     /// # Errors
     /// Where it is no template.

@@ -1,4 +1,4 @@
-//! The text of a file, and where its characters stand.
+//! The text of a file, and the conversion between offsets, lines and columns.
 
 pub(crate) mod duration;
 pub(crate) mod names;
@@ -9,18 +9,18 @@ use std::ops::Range;
 /// A stretch of a file. Lines and columns are 1-based, columns count Unicode scalar values, the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// Line of the start.
+    /// The 1-based line of the start.
     pub line: u32,
-    /// Column of the start.
+    /// The 1-based column of the start.
     pub column: u32,
-    /// Line of the end.
+    /// The 1-based line of the end.
     pub end_line: u32,
-    /// Column of the end.
+    /// The 1-based column after the end.
     pub end_column: u32,
 }
 
 impl Span {
-    /// The first column of the first line: for findings about a whole file.
+    /// The first column of the first line, used for findings about a whole file.
     pub const START: Span = Span {
         line: 1,
         column: 1,
@@ -29,14 +29,14 @@ impl Span {
     };
 }
 
-/// The words of a list that is one text, as an annotation has it: `core, nightly`, in brackets or without.
+/// Splits a list that is written as one text, with or without brackets: `core, nightly`.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     let list = text.trim().trim_start_matches('[').trim_end_matches(']');
     let words = list.split(',').map(str::trim);
     words.filter(|word| !word.is_empty()).map(str::to_owned)
 }
 
-/// A file's text, its byte order mark left out.
+/// The text of a file without its byte order mark.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     text: &'a str,
@@ -44,7 +44,7 @@ pub(crate) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Reads bytes.
+    /// Decodes the bytes of a file.
     ///
     /// # Errors
     /// When they are not UTF-8: the place of the first byte that is none.
@@ -82,7 +82,7 @@ impl<'a> Text<'a> {
         self.text
     }
 
-    /// The 1-based line and column of a byte.
+    /// Returns the 1-based line and column of a byte offset.
     pub(crate) fn position(&self, byte: usize) -> (u32, u32) {
         let byte = byte.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= byte);
@@ -102,7 +102,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A place with nothing but blank space from it to the end is told behind the last character: there is a line to show.
+    /// Moves a place behind which only blanks follow to the end of the text, so that there is a line to show.
     pub(crate) fn last_if_ended(&self, span: Span) -> Span {
         let line_start = self.line_starts.get((span.line as usize).saturating_sub(1));
         let rest = line_start.and_then(|start| self.text.get(*start..));
@@ -113,7 +113,7 @@ impl<'a> Text<'a> {
         self.span(end..end)
     }
 
-    /// The text of a 1-based line, without its end.
+    /// Returns a line by its 1-based number, without its line break.
     pub(crate) fn line(&self, line: u32) -> &'a str {
         let index = (line as usize).saturating_sub(1);
         let Some(start) = self.line_starts.get(index) else {
@@ -131,7 +131,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Files are at most 128 KiB, so that lines and columns always fit.
+/// Converts a line or column to `u32`, which never overflows as files are at most 128 KiB.
 pub(crate) fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! YAML with places.
+//! YAML as nodes with their places in the file.
 //!
 //! A file becomes one [`Node`]: its first document, aliases and merge keys resolved, every node with its span.
 //! Nesting, and what aliases may stand for, are bounded.

@@ -1,4 +1,4 @@
-//! The connectors that resources use, by name.
+//! The checks of the connectors that resources name.
 
 use crate::{
     diagnostics::{At, Code, Findings},
@@ -8,14 +8,14 @@ use crate::{
     yaml::Node,
 };
 
-/// The refusal of a lake as the engine that models are built on.
+/// The message for a DuckLake as the connector that models are built on.
 pub(crate) const LAKE_BUILDS: &str = "models can't be built in a DuckLake";
 
-/// The way to have rows of models in a lake all the same.
+/// The hint on how to write the rows of models to a DuckLake instead.
 pub(crate) const LAKE_BUILDS_HINT: &str = "leave `olap_connector` out, and have models write their rows to the lake: \
      `output: {connector: lake, table: days}`";
 
-/// The name of a connector that a resource uses; a finding where there is none of that name.
+/// Returns the name of a connector that a resource uses, and reports an undeclared one.
 pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) -> String {
     let name = node.scalar_text().unwrap_or_default();
     if context.driver(&name).is_some() || is_template(&name) {
@@ -28,7 +28,7 @@ pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) 
     name
 }
 
-/// Tells of a connector that there is none of: the nearest of those that would do, or how to declare it.
+/// Reports an undeclared connector, with the nearest of the suitable names or else the way to declare one.
 pub(super) fn unknown<'n>(
     name: &str,
     at: At,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a data block: one way to fetch rows, and what belongs to it.
+    /// Keys of a data block, which fetches rows in one way.
     pub(crate) static DATA = "data" Refused {
         "sql": Sql, "A query.";
         "connector": Text, "The connector that the query runs on.";
@@ -62,7 +62,7 @@ blocks! {
     }
 }
 
-/// The ways there are, by key.
+/// The ways to fetch rows, by key.
 pub(crate) const RESOLVERS: [&str; 7] = [
     "sql",
     "metrics_sql",
@@ -73,16 +73,16 @@ pub(crate) const RESOLVERS: [&str; 7] = [
     "ai",
 ];
 
-/// The kinds of partitions of files.
+/// The sorts of partitions that files can be grouped into.
 const PARTITIONS: [&str; 3] = ["file", "directory", "hive"];
 
-/// A data block that was read.
+/// A parsed data block.
 #[derive(Debug)]
 pub(crate) struct DataBlock {
     pub(crate) resolver: DataResolver,
-    /// Its SQL, to be parsed for what it reads.
+    /// The block's SQL, to be parsed for the tables that it reads.
     pub(crate) sql: Option<Sql>,
-    /// The resources that it names.
+    /// The resources that the block names.
     pub(crate) refs: Vec<RawRef>,
 }
 
@@ -92,12 +92,12 @@ pub(crate) struct Sql {
     text: String,
     place: TextPlace,
     connector: String,
-    /// The kind of resources whose names its tables are.
+    /// The kind of resources that table names in the SQL refer to.
     tables: Kind,
 }
 
 impl Sql {
-    /// Makes the block that is parsed.
+    /// Returns the SQL block that the engine's parser is to read.
     pub(crate) fn block(
         &self,
         purpose: Purpose,
@@ -116,8 +116,7 @@ impl Sql {
     }
 }
 
-/// Takes the fields of a data block; exactly one resolver is to be there. `sql` is SQL that stands elsewhere, in a file
-/// of its own.
+/// Takes the fields of a data block, which must have exactly one resolver. `sql` is SQL from a file of its own.
 pub(crate) fn take(
     fields: &mut Fields<'_>,
     default_connector: &str,
@@ -199,7 +198,7 @@ pub(crate) fn take(
     Some(read)
 }
 
-/// Returns a text and its place; a finding where it is none.
+/// Returns a text and its place; reports a value that is no text.
 fn text_of(key: &str, node: &Node, fields: &mut Fields<'_>) -> (String, TextPlace) {
     let text = node.scalar_text();
     if text.is_none() {
@@ -212,7 +211,7 @@ fn text_of(key: &str, node: &Node, fields: &mut Fields<'_>) -> (String, TextPlac
     )
 }
 
-/// Reports that a block fetches rows in no way, or in several, and takes what it says.
+/// Reports a data block with no resolver or with several, and drops their keys.
 fn refuse(fields: &mut Fields<'_>, found: &[&str]) {
     let at = fields.at();
     let (code, message, hint) = match found {

@@ -1,4 +1,4 @@
-//! Intervals of time that alerts and reports go through.
+//! The block `intervals`: time intervals that alerts and reports go through.
 
 use watershed_proto::Intervals;
 
@@ -16,10 +16,10 @@ blocks! {
     }
 }
 
-/// Times up to which is looked.
+/// The words for the time up to which intervals are evaluated.
 pub(crate) const WATERMARKS: [&str; 2] = ["trigger_time", "inherit"];
 
-/// Takes `watermark`; returns whether it is that of what is read.
+/// Takes `watermark`; returns true if it is `inherit`, the watermark of the data that is read.
 pub(crate) fn inherits_watermark(fields: &mut Fields<'_>) -> bool {
     word(fields, "watermark", &WATERMARKS).is_some_and(|word| word == "inherit")
 }

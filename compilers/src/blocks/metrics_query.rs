@@ -1,4 +1,4 @@
-//! Queries over metrics views, as mappings: read as they will be when they are asked, so that a mistake is told at once.
+//! Metrics queries as YAML mappings, checked at compile time by the parser that runs them.
 
 use watershed_metrics::query::{Code as Refusal, Query, QueryError};
 
@@ -8,8 +8,8 @@ use crate::{
     yaml::{Data, Node},
 };
 
-/// Reports the first reason for which a query would be refused. One with a template is another query whenever it is
-/// asked, and only read then.
+/// Reports the first reason why a query would be refused. A query with a template is skipped, as it differs at each
+/// request.
 pub(super) fn check(node: &Node, findings: &mut Findings) {
     if has_template(node) {
         return;
@@ -41,7 +41,7 @@ fn has_template(node: &Node) -> bool {
     }
 }
 
-/// Finds the place of an error: a path such as `where.cond.exprs[0].name`, as far as the file has it.
+/// Finds the place of an error by its path, such as `where.cond.exprs[0].name`, as far as the file has it.
 fn place(node: &Node, error: &QueryError) -> At {
     let mut found = node;
     let steps = error.at.split(['.', '[']).map(|step| step.trim_end_matches(']'));

@@ -1,4 +1,4 @@
-//! Whom alerts and reports tell.
+//! The block `notify`: receivers of the messages of alerts and reports.
 
 use std::collections::BTreeMap;
 
@@ -45,11 +45,11 @@ blocks! {
 #[derive(Debug, Default)]
 pub(crate) struct Notifications {
     pub(crate) notifiers: Vec<Notifier>,
-    /// Settings that stood in the old block `email`.
+    /// Settings found in the deprecated block `email`.
     pub(crate) legacy: Legacy,
 }
 
-/// Settings of an alert in the old block `email`.
+/// Settings of an alert from the deprecated block `email`.
 #[derive(Debug, Default)]
 pub(crate) struct Legacy {
     pub(crate) renotify: Option<bool>,
@@ -59,7 +59,7 @@ pub(crate) struct Legacy {
     pub(crate) on_error: Option<bool>,
 }
 
-/// Takes `notify`, or the old block `email`.
+/// Takes `notify`, or the deprecated block `email`.
 pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> Notifications {
     let mut found = Notifications::default();
     let old_at = fields.key_at("email");
@@ -111,7 +111,7 @@ pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> Notificati
     found
 }
 
-/// Ways to tell that are a connector each: all that they need stands there.
+/// Notifiers whose entries are names of connectors of the same driver.
 const CONNECTORS: [&str; 3] = ["webhook", "command", "file"];
 
 fn email(fields: &mut Fields<'_>, at: At, context: &Context<'_>) -> Option<Notifier> {
@@ -132,7 +132,7 @@ fn slack(fields: &mut Fields<'_>, at: At, context: &Context<'_>) -> Option<Notif
     somebody.then(|| notifier("slack", &connector, all))
 }
 
-/// Takes the connector of a way to tell; without one, that which bears the name of its driver.
+/// Takes the connector of a notifier; without one, returns the name of its driver.
 fn connector_of(
     fields: &mut Fields<'_>,
     at: At,
@@ -156,8 +156,7 @@ fn connector_of(
     driver.to_owned()
 }
 
-/// Refuses a connector that is not declared or sends messages in another way: it would be noticed when the first message
-/// is due.
+/// Reports a connector that is undeclared or has another driver than the notifier needs.
 fn check_connector(name: &str, driver: &str, at: At, context: &Context<'_>, findings: &mut Findings) {
     if crate::template::is_template(name) {
         return;
@@ -182,7 +181,7 @@ fn check_connector(name: &str, driver: &str, at: At, context: &Context<'_>, find
     }
 }
 
-/// Takes e-mail addresses; templates are let pass.
+/// Takes a list of e-mail addresses; entries with templates are not checked.
 fn addresses(fields: &mut Fields<'_>, key: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (text, at) in fields.placed_texts(key) {

@@ -1,4 +1,4 @@
-//! The old block `query` of alerts and reports: a query of the interface by its name.
+//! The deprecated block `query` of alerts and reports: a query of the runtime's API by name.
 
 use watershed_proto::MapValue;
 
@@ -20,12 +20,12 @@ blocks! {
     }
 }
 
-/// A query by its name.
+/// A query of the runtime's API by name.
 #[derive(Debug)]
 pub(crate) struct Query {
     pub(crate) name: String,
     pub(crate) args: Option<MapValue>,
-    /// The block `for`.
+    /// The block `for` inside the query, if there is one.
     pub(crate) run_as: Option<Node>,
     pub(crate) refs: Vec<RawRef>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Option<Query> {
     })
 }
 
-/// Takes `args_json`.
+/// Takes `args_json` as a mapping.
 fn json(block: &mut Fields<'_>) -> Option<MapValue> {
     let node = block.text_node("args_json")?;
     let text = node.scalar_text()?;
@@ -87,7 +87,7 @@ fn json(block: &mut Fields<'_>) -> Option<MapValue> {
     }
 }
 
-/// Reports a resource that fetches rows in no way, or in two.
+/// Reports a resource with neither `data` nor `query`, or with both.
 pub(crate) fn check_one(what: &str, fields: &mut Fields<'_>, has_data: bool, has_query: bool) {
     let at = fields.at();
     match (has_data, has_query) {

@@ -1,4 +1,4 @@
-//! Refs as YAML writes them.
+//! Parsing of refs in YAML.
 
 use crate::{
     diagnostics::{At, Code, Findings},
@@ -8,7 +8,7 @@ use crate::{
     yaml::{Data, Node, Style},
 };
 
-/// Refs as YAML writes them: a name, `kind/name`, or a mapping; or several in one text, as an annotation has them.
+/// Parses refs: names, `kind/name` or mappings in a list, or several in the text of an annotation.
 pub(crate) fn read(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
     if let Some(items) = node.as_list() {
         let refs = items.iter().filter_map(|item| reference(item, findings));
@@ -33,7 +33,7 @@ pub(crate) fn read(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
     refs.collect()
 }
 
-/// Splits `kind/name`, or takes a name alone.
+/// Splits `kind/name`; a bare name has no kind.
 fn split(text: &str, at: At, findings: &mut Findings) -> Option<(Option<String>, String)> {
     match text.split('/').collect::<Vec<_>>().as_slice() {
         [name] => Some((None, (*name).to_owned())),

@@ -1,4 +1,4 @@
-//! The block `for`: the user in whose name rows are read.
+//! The block `for`: the user on whose behalf rows are read.
 
 use watershed_proto::{MapValue, Value};
 
@@ -16,16 +16,17 @@ blocks! {
     }
 }
 
-/// A user in whose name rows are read; nobody in particular if all is empty.
+/// The user on whose behalf rows are read; no particular user if all fields are empty.
 #[derive(Debug, Default)]
 pub(crate) struct RunAs {
     pub(crate) user_id: String,
     pub(crate) user_email: String,
-    /// Those that the file says, or those of the mock user that it names.
+    /// The user's attributes, from the file or from the mock user of that id or e-mail address.
     pub(crate) attributes: Option<MapValue>,
 }
 
-/// Takes the block, or one that stood in an old place: exactly one way to say who.
+/// Takes the block `for`, or else `elsewhere`, the same block at an old place; exactly one way to name the user is
+/// allowed.
 pub(crate) fn take(elsewhere: Option<Node>, fields: &mut Fields<'_>, users: &[MapValue]) -> RunAs {
     let own = fields.map("for").map(|(map, at)| Node::new(at, Data::Map(map)));
     let Some(node) = own.or(elsewhere) else {
@@ -59,7 +60,7 @@ pub(crate) fn take(elsewhere: Option<Node>, fields: &mut Fields<'_>, users: &[Ma
     run_as
 }
 
-/// Returns the attributes of the mock user that is named.
+/// Returns the attributes of the mock user with the given id or e-mail address.
 fn mock(users: &[MapValue], run_as: &RunAs) -> Option<MapValue> {
     let is = |user: &&MapValue, key: &str, name: &str| {
         let value = user.get(key).and_then(Value::as_str);

@@ -22,8 +22,8 @@ blocks! {
     }
 }
 
-/// Reads a `refresh` block; none means the defaults, of which `ref_update` is one that kinds differ in. In the environment `dev` times are left out unless the block
-/// says `run_in_dev`.
+/// Reads a `refresh` block; without one, the defaults apply, and `ref_update` is that of the kind. In the environment
+/// `dev`, times are ignored unless the block sets `run_in_dev`.
 pub(crate) fn read(
     block: Option<(Map, At)>,
     environment: &str,
@@ -74,13 +74,13 @@ pub(crate) fn read(
     }
 }
 
-/// The times of a schedule.
+/// The due times of a schedule.
 pub(crate) struct Times {
-    /// The cron expression.
+    /// The cron expression, if there is one.
     pub(crate) cron: Option<String>,
-    /// The interval that `cron` may say instead (`@every 1h`).
+    /// The interval in milliseconds, if `cron` is `@every DURATION`.
     pub(crate) every_ms: Option<u64>,
-    /// The zone of the expression.
+    /// The IANA time zone of the cron expression, if given.
     pub(crate) time_zone: Option<String>,
 }
 
@@ -95,13 +95,13 @@ pub(crate) fn cron_and_zone(fields: &mut Fields<'_>) -> Times {
     }
 }
 
-/// The parts of `cron`.
+/// The parts of a `cron` text.
 #[derive(Default)]
 struct Parts {
     expression: Option<String>,
-    /// Of `@every DURATION`.
+    /// The interval of `@every DURATION`, in seconds.
     every: Option<u32>,
-    /// Of `CRON_TZ=ZONE` before the expression.
+    /// The zone of a leading `CRON_TZ=ZONE`.
     zone: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Security policies: a block of rules, in order.
+//! Security policies: ordered rules about access, fields and rows.
 
 use watershed_proto::SecurityRule;
 
@@ -39,21 +39,21 @@ blocks! {
     }
 }
 
-/// The extent of the rules of a kind.
+/// The sorts of rules that a kind allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Access, fields and rows.
+    /// Rules about access, fields and rows.
     All,
-    /// Access alone.
+    /// Rules about access alone.
     Access,
 }
 
-/// The rules of a block, and the fields that it names.
+/// The rules of a `security` block and the fields that they name.
 #[derive(Debug, Default)]
 pub(crate) struct Security {
     pub(crate) rules: Vec<SecurityRule>,
     pub(crate) named: Vec<(String, At)>,
-    /// Conditions, to be tried by the engine's parser.
+    /// Conditions that the engine's parser has yet to check.
     pub(crate) conditions: Vec<Node>,
 }
 
@@ -96,7 +96,7 @@ impl Block<'_> {
         &mut self.security.rules[last]
     }
 
-    /// A block that does not say who has access gives it to nobody, unless one of its rules is about that.
+    /// Adds the rule about access: without `access` and `rules`, nobody has access.
     fn access(&mut self) {
         match self.condition("access") {
             Some(condition) => {
@@ -109,7 +109,7 @@ impl Block<'_> {
         }
     }
 
-    /// Takes a condition, and keeps it for the engine's parser.
+    /// Takes a condition and keeps a copy for the engine's parser.
     fn condition(&mut self, key: &str) -> Option<String> {
         let node = self.fields.text_node(key)?;
         let text = node.scalar_text();
@@ -234,7 +234,7 @@ struct Names {
     named: Vec<(String, At)>,
 }
 
-/// A list of names, or `'*'` for all.
+/// Takes a list of names, or `'*'` for all names.
 fn names(fields: &mut Fields<'_>, key: &str) -> Option<Names> {
     let node = fields.take(key)?.value;
     let single;

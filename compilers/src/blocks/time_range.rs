@@ -1,4 +1,4 @@
-//! Ranges of time that dashboards propose, and how they open.
+//! Time ranges that dashboards offer, and the defaults with which they open.
 
 use watershed_metrics::{Expression, Offset, RangeError};
 use watershed_proto::{ComparisonTimeRange, DashboardDefaults, TimeRange};
@@ -11,13 +11,13 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a range of time.
+    /// Keys of a time range.
     pub(crate) static TIME_RANGE = "time_range" Refused {
         "range": Text, "The range.";
         "comparison_offsets": List(&Either(&[Text, Block(&OFFSET)])), "What it can be compared with.";
     }
 
-    /// Keys of a comparison.
+    /// Keys of a comparison offset.
     pub(crate) static OFFSET = "comparison_offset" Refused {
         "offset": Text, "How far back.";
         "range": Text, "How long, if not as the range itself.";
@@ -40,14 +40,14 @@ blocks! {
         "filters": Map(&Text), "Filters by metrics view.";
     }
 
-    /// Keys of the old block `default_comparison`.
+    /// Keys of the deprecated block `default_comparison`.
     pub(crate) static COMPARISON = "default_comparison" Refused {
         "mode": Word(&["none", "time", "dimension"]), "What is compared.";
         "dimension": Text, "The dimension that is compared by.";
     }
 }
 
-/// Words for grains of time.
+/// The accepted words for time grains.
 pub(crate) const GRAINS: [&str; 18] = [
     "ms",
     "millisecond",
@@ -69,7 +69,7 @@ pub(crate) const GRAINS: [&str; 18] = [
     "m",
 ];
 
-/// Grains of time, in the format's words.
+/// The names of time grains, each with its accepted words.
 const NAMES: [(&str, &[&str]); 9] = [
     ("millisecond", &["ms", "millisecond"]),
     ("second", &["s", "second"]),
@@ -82,7 +82,7 @@ const NAMES: [(&str, &[&str]); 9] = [
     ("year", &["y", "year"]),
 ];
 
-/// Takes a grain of time and gives it its whole name.
+/// Takes a time grain and returns its full name.
 pub(crate) fn grain(fields: &mut Fields<'_>, key: &str) -> Option<String> {
     let node = fields.text_node(key)?;
     let text = node.scalar_text()?.trim().to_lowercase();
@@ -162,7 +162,7 @@ fn offset(node: Node, findings: &mut Findings) -> Option<ComparisonTimeRange> {
     Some(ComparisonTimeRange { offset, range })
 }
 
-/// Takes one range.
+/// Takes one time range.
 pub(crate) fn one(fields: &mut Fields<'_>, key: &str) -> String {
     let Some(node) = fields.text_node(key) else {
         return String::new();
@@ -172,7 +172,7 @@ pub(crate) fn one(fields: &mut Fields<'_>, key: &str) -> String {
     text
 }
 
-/// Reports a text that is no range of time.
+/// Reports a text that is no time range.
 fn check(node: &Node, text: &str, findings: &mut Findings) {
     if let Err(error) = text.parse::<Expression>()
         && !is_template(text)
@@ -182,14 +182,14 @@ fn check(node: &Node, text: &str, findings: &mut Findings) {
     }
 }
 
-/// Reports a text that says neither how far back a comparison lies nor which range it is.
+/// Reports a text that is neither a comparison offset nor a time range.
 fn check_offset(node: &Node, text: &str, findings: &mut Findings) {
     if text.parse::<Offset>().is_err() {
         check(node, text, findings);
     }
 }
 
-/// Returns what may help against an error: the forms, unless it is about something else.
+/// Returns a hint for an error: the valid forms, or the form of a time zone.
 fn hint(error: &RangeError) -> String {
     match error {
         RangeError::UnknownZone { name } => {

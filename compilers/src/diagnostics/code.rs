@@ -1,4 +1,4 @@
-//! The stable codes of findings.
+//! The stable codes of findings, with severity, meaning, example and fix.
 //!
 //! Each code has one entry here: how bad it is, what it means, an example, and what to do. `docs/diagnostics.md` is made
 //! of them (`WATERSHED_BLESS=1` writes the page anew).
@@ -11,7 +11,7 @@ macro_rules! codes {
         example: $example:literal,
         fix: $fix:literal,
     })+) => {
-        /// The code of a finding. Codes are stable: scripts may lean on them.
+        /// The code of a finding. Codes are stable, so scripts may depend on them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $(#[doc = $meaning] $variant,)+
@@ -28,28 +28,28 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns how bad a finding of this code is.
+            /// Returns the severity of findings with this code.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Code::$variant => Severity::$severity,)+
                 }
             }
 
-            /// Returns what it means, in a sentence.
+            /// Returns the meaning of the code, in a sentence.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Code::$variant => $meaning,)+
                 }
             }
 
-            /// Returns an example.
+            /// Returns an example that causes the finding.
             pub const fn example(self) -> &'static str {
                 match self {
                     $(Code::$variant => $example,)+
                 }
             }
 
-            /// Returns what to do about it.
+            /// Returns the advice on how to fix the finding.
             pub const fn fix(self) -> &'static str {
                 match self {
                     $(Code::$variant => $fix,)+

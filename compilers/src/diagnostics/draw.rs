@@ -1,4 +1,4 @@
-//! Findings drawn for people: the message, the source line with the place underlined, the hint.
+//! Rendering of findings for people: message, underlined source line, hint.
 
 use std::ops::Range;
 
@@ -6,46 +6,46 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::{Diagnostic, Related, Severity, Span};
 
-/// Tells whether a drawing has colours.
+/// The use of colours in a rendered finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Plain text.
     Never,
-    /// ANSI escapes.
+    /// Text with ANSI escapes.
     Always,
 }
 
-/// A finding as it is drawn, whoever holds it.
+/// A borrowed finding, ready to be rendered.
 #[derive(Debug, Clone)]
 pub struct Drawn<'a> {
-    /// The severity.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// The code.
+    /// The stable code of the finding.
     pub code: &'a str,
-    /// The file.
+    /// The path of the file.
     pub path: &'a str,
     /// The place in the file.
     pub span: Span,
-    /// A description.
+    /// The description of the finding.
     pub message: &'a str,
-    /// A hint.
+    /// Advice on how to fix the finding, if there is any.
     pub hint: Option<&'a str>,
-    /// Other places that it speaks of, each with what stands there.
+    /// Other places that the finding refers to, each with a short message.
     pub related: Vec<RelatedSpan<'a>>,
-    /// The lines that it was found in.
+    /// Lines of context, shown as notes.
     pub notes: &'a [String],
-    /// All that was said, where that is more and is wanted.
+    /// The full text of the error, if it says more than the message and is asked for.
     pub details: Option<&'a str>,
 }
 
-/// Another place that a finding speaks of, whoever holds it.
+/// A borrowed place that a finding refers to besides its own.
 #[derive(Debug, Clone, Copy)]
 pub struct RelatedSpan<'a> {
-    /// The file.
+    /// The path of the other file.
     pub path: &'a str,
-    /// The place in it.
+    /// The place in the other file.
     pub span: Span,
-    /// A few words about that place.
+    /// A few words about the other place.
     pub message: &'a str,
 }
 
@@ -75,15 +75,15 @@ impl<'a> From<&'a Diagnostic> for Drawn<'a> {
     }
 }
 
-/// Columns that a drawing takes at most.
+/// The maximum width of a rendered finding, in columns.
 const WIDTH: usize = 120;
-/// Bytes of lines that are drawn: of longer ones, which no person writes, the place alone is told.
+/// The maximum length of shown source lines, in bytes; for longer ones only the place is shown.
 const LONGEST: usize = 8 << 10;
-/// A finding over more lines is drawn at its first one.
+/// The maximum number of source lines shown; of longer spans only the first line is.
 const MOST_LINES: u32 = 6;
 
-/// Draws one finding. `source` is the text of its file; without it, and where the finding is about the file as a whole,
-/// only path and place are told. The drawing ends without a line break.
+/// Renders one finding without a final line break. `source` is the text of the file; without it, or if the finding is
+/// about the whole file, only path and place are shown.
 pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colour) -> String {
     let found = found.into();
     let renderer = match colour {
@@ -136,7 +136,7 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
     renderer.term_width(WIDTH).render(&[group])
 }
 
-/// Another place in one line.
+/// Formats another place as one line.
 fn told(seen: &RelatedSpan<'_>) -> String {
     let RelatedSpan { path, span, message } = seen;
     match *span == Span::START {
@@ -145,8 +145,8 @@ fn told(seen: &RelatedSpan<'_>) -> String {
     }
 }
 
-/// The lines that a finding is about, and its bytes in them. None where they are too long: of these no more is read than it
-/// takes to see that, as there may be very many findings in one line.
+/// Returns the lines of a finding and its byte range in them; none if they are too long. Reads only as much as shows
+/// that a line is too long, as one line may have many findings.
 fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
     if span == Span::START {
         return None;
@@ -182,7 +182,7 @@ fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
     Some((text, from..to))
 }
 
-/// Returns the offset of a line, counted from 1; none if the text has fewer.
+/// Returns the byte offset of a 1-based line; none if the text has fewer lines.
 fn start_of_line(source: &str, line: usize) -> Option<usize> {
     let start = match line {
         0 | 1 => 0,
@@ -194,12 +194,12 @@ fn start_of_line(source: &str, line: usize) -> Option<usize> {
     (start < source.len()).then_some(start)
 }
 
-/// Returns the offset of a part of a text.
+/// Returns the byte offset of `part`, a slice of `whole`.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }
 
-/// Bytes before a 1-based column of characters.
+/// Returns the number of bytes before a 1-based column, which counts characters.
 fn column(line: &str, column: u32) -> usize {
     line.char_indices()
         .nth(column.max(1) as usize - 1)

@@ -1,4 +1,4 @@
-//! Findings while a group of files is compiled, before they are tied to paths.
+//! Findings of a group of files, before they are given the paths of the files.
 
 use watershed_proto::Spot;
 
@@ -10,15 +10,15 @@ use crate::text::Span;
 pub(crate) enum Role {
     /// The project's manifest.
     Manifest,
-    /// The resource's YAML file.
+    /// The YAML file of the resource.
     Yaml,
-    /// The resource's SQL file.
+    /// The SQL file of the resource.
     Sql,
-    /// A second YAML file of the same name.
+    /// A second YAML file of the same stem.
     SecondYaml,
 }
 
-/// A place in one of the files.
+/// A place in one of the files of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct At {
     pub(crate) role: Role,
@@ -26,7 +26,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The beginning of a file.
+    /// Returns the beginning of a file.
     pub(crate) fn start(role: Role) -> Self {
         Self {
             role,
@@ -44,7 +44,7 @@ pub(crate) struct Finding {
     pub(crate) related: Vec<Nearby>,
 }
 
-/// Another place of the same files that a finding speaks of.
+/// Another place in the same files that a finding refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Nearby {
     pub(crate) at: At,
@@ -52,7 +52,7 @@ pub(crate) struct Nearby {
 }
 
 impl Nearby {
-    /// The place at which something stands that is declared again.
+    /// Returns the note that something was first declared at a place.
     pub(crate) fn first(at: At) -> Self {
         Self {
             at,
@@ -62,12 +62,12 @@ impl Nearby {
 }
 
 impl Finding {
-    /// Returns the diagnostic of the finding in the file at `path`, with the other places of that file.
+    /// Returns the diagnostic of the finding in the file at `path`; places in other files are dropped.
     pub(crate) fn in_file(&self, path: &str, resource: Option<&DiagnosticResource>) -> Diagnostic {
         self.in_files(path, resource, |role| (role == self.at.role).then_some(path))
     }
 
-    /// Returns the diagnostic of the finding in the file at `path`; `paths` tells where the files of other places are.
+    /// Returns the diagnostic of the finding in the file at `path`; `paths` returns the paths of the other files.
     pub(crate) fn in_files<'a>(
         &self,
         path: &str,
@@ -94,7 +94,7 @@ impl Finding {
     }
 }
 
-/// Returns a place as specs hold it; none for a place in another file than the resource's YAML.
+/// Returns a place in the form of specs; none if it is not in the resource's YAML file.
 pub(crate) fn spot(at: At) -> Option<Spot> {
     (at.role == Role::Yaml).then_some(Spot {
         line: at.span.line,
@@ -102,15 +102,15 @@ pub(crate) fn spot(at: At) -> Option<Spot> {
     })
 }
 
-/// The findings so far.
+/// Findings collected so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings(Vec<Finding>);
 
-/// Warnings and hints that are told about one group of files: more help nobody.
+/// The number of findings of a group after which warnings and hints are dropped.
 const MAX_LIGHT: usize = 200;
 
 impl Findings {
-    /// Returns true if further warnings and hints would be left out.
+    /// Returns true if further warnings and hints would be dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.0.len() >= MAX_LIGHT
     }
@@ -141,7 +141,7 @@ impl Findings {
         });
     }
 
-    /// Adds a finding about something that stands at another place already.
+    /// Adds a finding about a second declaration, with the place of the first.
     pub(crate) fn add_second(
         &mut self,
         at: At,
@@ -165,7 +165,7 @@ impl Findings {
         }
     }
 
-    /// Returns true if something keeps what was read from being used; a file that is not read at all does not.
+    /// Returns true if there are errors, apart from those about a second YAML file, which is not read.
     pub(crate) fn has_errors(&self) -> bool {
         let read = self
             .0

@@ -1,15 +1,15 @@
-//! The page of codes, made of their entries.
+//! The documentation page of codes, generated from their entries.
 
 use std::fmt::Write as _;
 
 use super::Code;
 
-/// Lines between which the page is generated. Other pages and other codes stand outside of them.
+/// The line before the generated part.
 pub const BEGIN: &str = "<!-- codes of the compiler: generated, see compilers/src/diagnostics/code.rs -->";
 /// The line after the generated part.
 pub const END: &str = "<!-- end of the codes of the compiler -->";
 
-/// Returns the generated part of `docs/diagnostics.md`: a table of all codes, then a section for each.
+/// Returns the generated part of `docs/diagnostics.md`: a table of all codes and a section for each.
 pub fn page() -> String {
     let mut page = format!("{BEGIN}\n\n| code | severity | meaning |\n|---|---|---|\n");
     for code in Code::ALL {

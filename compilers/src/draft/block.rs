@@ -1,4 +1,4 @@
-//! Pieces of SQL: what is to be parsed, and what templates in them mean.
+//! Blocks of SQL: the statements to be parsed, with their templates expanded.
 
 use super::{Purpose, SqlBlock, Statement, context::Context, habits, place::TextPlace, uses::Uses};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     yaml::Node,
 };
 
-/// Reads a template; a finding where it is none.
+/// Parses a template; reports a syntax error and returns none.
 pub(crate) fn read_template(text: &str, place: &TextPlace, findings: &mut Findings) -> Option<Template> {
     match Template::read(text) {
         Ok(template) => Some(template),
@@ -33,7 +33,7 @@ pub(crate) fn read_template(text: &str, place: &TextPlace, findings: &mut Findin
     }
 }
 
-/// Makes a block of a text; a template's facts are added to `uses`.
+/// Makes a block of SQL from a text; facts about its template are added to `uses`.
 pub(crate) fn block(
     purpose: Purpose,
     text: &str,
@@ -90,8 +90,8 @@ pub(crate) fn block(
     })
 }
 
-/// Makes a condition a statement that the engine's parser can read. A template is rendered for a made-up user, as far as
-/// that is possible without what only a run knows.
+/// Makes a statement from a condition, for the engine's parser. A template is rendered for a made-up user; none if it
+/// needs values that only a run knows.
 pub(crate) fn condition(node: &Node, templating: bool, context: &Context<'_>) -> Option<SqlBlock> {
     const PREFIX: &str = "SELECT 1 WHERE ";
     let text = node.scalar_text()?.trim().to_owned();
@@ -124,7 +124,7 @@ pub(crate) fn condition(node: &Node, templating: bool, context: &Context<'_>) ->
     })
 }
 
-/// The 1-based line span of a whole text's first line, for findings about the text as such.
+/// Returns the span of a text's first line, for findings about the text as a whole.
 pub(crate) fn first_line(text: &str, place: &TextPlace) -> At {
     let line = text.lines().next().unwrap_or_default();
     place.at(Text::new(text).span(0..line.len()))

@@ -1,4 +1,4 @@
-//! The context of a group of files.
+//! The context in which a group of files is compiled.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use crate::{
     yaml::Map,
 };
 
-/// The inputs of a group's compilation beside its files.
+/// The inputs for compiling a group, other than its files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) environment: &'a str,
     pub(crate) variables: &'a BTreeMap<String, String>,
-    /// Without a manifest that can be read, others may be set too.
+    /// True if the set of variables is complete; without a readable manifest there may be others.
     pub(crate) are_variables_known: bool,
-    /// The connector that models run on when they say none.
+    /// The connector that models run on unless they name another.
     pub(crate) olap: &'a str,
-    /// Drivers by connector name.
+    /// Drivers, by the name of the connector.
     pub(crate) drivers: &'a BTreeMap<String, String>,
     pub(crate) manifest: &'a Manifest,
-    /// The engine that models are built in, if it is known.
+    /// The engine that models are built in, if known.
     pub(crate) engine: Option<&'a Engine>,
 }
 
-/// Names of drivers: connectors of these names need no declaration.
+/// Names of drivers; a connector of such a name needs no declaration.
 pub(crate) const DRIVERS: [&str; 29] = [
     "athena",
     "azure",
@@ -67,7 +67,7 @@ pub fn is_driver(name: &str) -> bool {
 }
 
 impl Context<'_> {
-    /// The driver of a connector, if there is such a connector.
+    /// Returns the driver of a connector; none if there is no such connector.
     pub(crate) fn driver<'a>(&'a self, connector: &'a str) -> Option<&'a str> {
         self.drivers
             .get(connector)
@@ -75,7 +75,7 @@ impl Context<'_> {
             .or_else(|| DRIVERS.contains(&connector).then_some(connector))
     }
 
-    /// Tells of a place that needs what the engine lacks.
+    /// Reports a place that needs a part which the engine lacks.
     pub(crate) fn needs(&self, need: Need, at: At, findings: &mut Findings) {
         if let Some(engine) = self.engine {
             engine.refuse(need, at, findings);
@@ -93,32 +93,32 @@ impl Context<'_> {
 pub(crate) struct Manifest {
     pub(crate) display_name: String,
     pub(crate) olap_connector: Option<String>,
-    /// The places of what the engine is to have.
+    /// The place of `olap_connector`, if it is set.
     pub(crate) olap_connector_at: Option<At>,
     pub(crate) trash_at: Option<At>,
-    /// Drivers by connector name.
+    /// Drivers, by the name of the connector.
     pub(crate) connectors: BTreeMap<String, String>,
     pub(crate) variables: BTreeMap<String, String>,
-    /// Defaults for models and for sources.
+    /// Defaults for the settings of models.
     pub(crate) models: Map,
     pub(crate) sources: Map,
-    /// Defaults for other kinds.
+    /// Defaults for other kinds than models, by kind.
     pub(crate) declared: BTreeMap<Kind, Map>,
-    /// The theme of dashboards that say none.
+    /// The theme of dashboards that name none.
     pub(crate) theme: String,
-    /// Folders and files that are left out, without a leading slash.
+    /// Folders and files to ignore, without a leading slash.
     pub(crate) ignore_paths: Vec<String>,
     pub(crate) trash: Trash,
-    /// The engine fetches no extension.
+    /// True if the engine must not install extensions.
     pub(crate) no_installs: bool,
-    /// Users whose view can be tried, with their attributes.
+    /// Mock users whose view of the data can be tried out, with their attributes.
     pub(crate) mock_users: Vec<MapValue>,
     pub(crate) workloads: WorkloadSettings,
     pub(crate) managers: ManagerSettings,
 }
 
 impl Manifest {
-    /// Defaults for a kind other than models.
+    /// Returns the defaults for a kind other than models.
     pub(crate) fn defaults_of(&self, kind: Kind) -> Map {
         self.declared.get(&kind).cloned().unwrap_or_default()
     }

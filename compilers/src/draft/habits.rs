@@ -1,12 +1,12 @@
-//! Words of dbt in SQL, and what is written here in their place.
+//! Hints for authors who write dbt or Jinja syntax in SQL.
 
-/// The advice for the first words of dbt in a text; `None` if there are none.
+/// Returns advice for the first dbt or Jinja construct in a text, if there is any.
 pub(crate) fn hint(text: &str) -> Option<String> {
     let mut marks = text.match_indices('{').filter_map(|(at, _)| text.get(at..));
     marks.find_map(hint_for_action)
 }
 
-/// The advice for a text that was perhaps not meant to be a template; `None` where the message is about what only one has.
+/// Returns advice for a text with braces that may not be meant as a template; none if the error shows that it is one.
 pub(crate) fn hint_for_braces(message: &str) -> Option<String> {
     if ["`end`", "`else`", "double quotes"]
         .iter()

@@ -1,4 +1,4 @@
-//! Places of texts inside files.
+//! The places of texts and their tokens in files.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::{
     yaml::{Node, Style},
 };
 
-/// The text of a value with its place.
+/// Returns the SQL of a YAML value with its place.
 pub(crate) fn source(node: &Node) -> SqlSource {
     let text = node.scalar_text().unwrap_or_default();
     TextPlace::from_node(node).source(text.trim(), is_template(&text), true)
@@ -22,17 +22,17 @@ pub(crate) fn source(node: &Node) -> SqlSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextPlace {
     role: Role,
-    /// Of the first character.
+    /// The 1-based line of the first character.
     line: u32,
     column: u32,
-    /// Columns before the text's own on each further line.
+    /// Columns of indentation before each line after the first.
     indent: u32,
-    /// Places inside are not known: all are this.
+    /// The span that stands for every place inside, if places inside the text are not known.
     whole: Option<Span>,
 }
 
 impl TextPlace {
-    /// The text of a SQL file, which begins at a byte.
+    /// Returns the place of the text that begins at byte `start` of a SQL file.
     pub(crate) fn from_file(file: &Text<'_>, start: usize) -> Self {
         let (line, column) = file.position(start);
         Self {
@@ -44,7 +44,7 @@ impl TextPlace {
         }
     }
 
-    /// The text of a YAML scalar, blank space before it trimmed.
+    /// Returns the place of a YAML scalar's text without leading blanks.
     pub(crate) fn from_node(node: &Node) -> Self {
         let value = node.as_str().unwrap_or_default();
         let blank = value
@@ -78,7 +78,7 @@ impl TextPlace {
         }
     }
 
-    /// A span of the text as a place in the file.
+    /// Returns the place in the file of a span of the text.
     pub(crate) fn at(&self, span: Span) -> At {
         if let Some(span) = self.whole {
             return At {
@@ -105,17 +105,17 @@ impl TextPlace {
         }
     }
 
-    /// A range of the text's bytes as a place in the file.
+    /// Returns the place in the file of a byte range of the text.
     pub(crate) fn range(&self, text: &str, range: Range<usize>) -> At {
         self.at(Text::new(text).span(range))
     }
 
-    /// The token at a byte of the text as a place in the file; one column where there is none.
+    /// Returns the place in the file of the token at a byte of the text; one column wide if there is no token.
     pub(crate) fn token(&self, text: &str, byte: usize) -> At {
         self.tokens(text).at(byte)
     }
 
-    /// The tokens of the text, for several places in it.
+    /// Tokenizes the text, to find several places in it.
     pub(crate) fn tokens<'t>(&self, text: &'t str) -> TokenPlaces<'t> {
         let mut ranges: Vec<Range<usize>> = tokens(text).into_iter().map(|token| token.range).collect();
         // An action in a comment comes before the comment that holds it, and counts.
@@ -127,7 +127,7 @@ impl TextPlace {
         }
     }
 
-    /// Returns the source that a spec holds; the path is filled in later.
+    /// Returns the SQL source for a spec; the path is filled in later.
     pub(crate) fn source(&self, text: &str, templated: bool, engine: bool) -> SqlSource {
         SqlSource {
             path: String::new(),
@@ -140,13 +140,13 @@ impl TextPlace {
         }
     }
 
-    /// A whole text as a place in the file: its first line.
+    /// Returns the place of the text's first line, which stands for the whole text.
     pub(crate) fn whole_text(&self, text: &str) -> At {
         let line = text.lines().next().unwrap_or_default();
         self.range(text, 0..line.len())
     }
 
-    /// The same place, with everything inside standing for the whole value.
+    /// Returns this place with every inner place replaced by the span of the whole value.
     pub(crate) fn whole(self, node: &Node) -> Self {
         Self {
             whole: Some(node.at.span),
@@ -159,16 +159,16 @@ impl TextPlace {
     }
 }
 
-/// Places of a text's tokens in its file.
+/// The tokens of a text, with the place of the text in its file.
 pub(crate) struct TokenPlaces<'t> {
     place: TextPlace,
     text: Text<'t>,
-    /// By their starts.
+    /// Byte ranges of tokens, ordered by start.
     ranges: Vec<Range<usize>>,
 }
 
 impl TokenPlaces<'_> {
-    /// The token at a byte of the text as a place in the file; one column where there is none.
+    /// Returns the place in the file of the token at a byte; one column wide if there is no token.
     pub(crate) fn at(&self, byte: usize) -> At {
         let behind = self.ranges.partition_point(|range| range.start <= byte);
         let before = self.ranges.get(..behind).unwrap_or_default().iter().rev();
@@ -183,10 +183,10 @@ impl TokenPlaces<'_> {
     }
 }
 
-/// Tokens before a place that are looked at: a comment may hold some that end before it.
+/// The number of earlier tokens to search, as a comment may contain many that end before the byte.
 const INNER: usize = 1_000;
 
-/// Returns true if a quoted text stands in its file as it is: one line, nothing escaped.
+/// Returns true if a quoted text stands verbatim in its file: on one line and without escapes.
 fn is_verbatim(value: &str, span: Span) -> bool {
     span.line == span.end_line && (span.end_column - span.column) as usize == value.chars().count() + 2
 }

@@ -1,4 +1,4 @@
-//! Uses of templates.
+//! Variables and refs that the templates of a resource use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +9,20 @@ use crate::{
     template::Facts,
 };
 
-/// Facts that were learned from templates while a resource is read.
+/// Facts collected from the templates of a resource.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     pub(crate) variables: BTreeSet<String>,
     pub(crate) any_variable: bool,
-    /// Variables that decide how it is compiled, and that no template reads.
+    /// Variables that decide how the resource is compiled though no template reads them.
     pub(crate) decisive: BTreeSet<String>,
-    /// The environment's name decides about the text.
+    /// True if the text depends on the environment's name.
     pub(crate) environment: bool,
     pub(crate) refs: Vec<RawRef>,
 }
 
 impl Uses {
-    /// Adds what a template uses, and says which variables are not set.
+    /// Adds the variables and refs of a template, and reports variables that are not set.
     pub(crate) fn add(
         &mut self,
         facts: &Facts,
@@ -68,7 +68,7 @@ impl Uses {
         }
     }
 
-    /// The values of the variables that were used; those that are not set are left out.
+    /// Returns the values of the used variables that are set.
     pub(crate) fn values(&self, context: &Context<'_>) -> BTreeMap<String, String> {
         let used = context
             .variables
@@ -78,7 +78,7 @@ impl Uses {
     }
 }
 
-/// Returns true if a use in lower case means a variable: it, or a dotted one that begins with it.
+/// Returns true if a use in lower case refers to a variable: by its name, or as the prefix of its dotted name.
 pub(crate) fn reads(used: &str, variable: &str) -> bool {
     let (Some(start), Some(rest)) = (variable.get(..used.len()), variable.get(used.len()..)) else {
         return false;

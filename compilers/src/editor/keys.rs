@@ -1,4 +1,4 @@
-//! Tables of keys, followed along the way to a place.
+//! Lookup of the keys and values that may stand at a path of a file.
 
 use crate::{
     kinds::{self, COMMON},
@@ -7,18 +7,18 @@ use crate::{
     yaml::{Block, Key, Takes},
 };
 
-/// The tables that count at a place.
+/// The keys or values that may stand at a path.
 #[derive(Debug, Clone)]
 pub(super) enum Level {
-    /// The keys of mappings.
+    /// The blocks of keys of a mapping.
     Blocks(Vec<&'static Block>),
-    /// The values that a key takes.
+    /// The sorts of values of a key.
     Takes(Vec<&'static Takes>),
-    /// Keys of any name, each with the tables of the whole file.
+    /// The blocks below arbitrary keys, the names of environments.
     Environments(Vec<&'static Block>),
 }
 
-/// The tables of a file: of a kind, or of the manifest.
+/// Returns the blocks at the top of a file of a kind, or of the manifest if there is none.
 fn top(kind: Option<Kind>) -> Vec<&'static Block> {
     match kind {
         Some(kind) => kinds::keys(kind).into_iter().chain([&COMMON]).collect(),
@@ -26,7 +26,7 @@ fn top(kind: Option<Kind>) -> Vec<&'static Block> {
     }
 }
 
-/// The kind whose defaults a key of the manifest holds.
+/// Returns the kind whose defaults a key of the manifest holds.
 fn kind_of_defaults(key: &str) -> Option<Kind> {
     match key {
         "models" | "sources" => Some(Kind::Model),
@@ -34,7 +34,7 @@ fn kind_of_defaults(key: &str) -> Option<Kind> {
     }
 }
 
-/// Follows a way from the top of a file.
+/// Returns the level at a path of keys from the top of a file.
 pub(super) fn follow(kind: Option<Kind>, path: &[&str]) -> Level {
     let top = top(kind);
     let mut level = Level::Blocks(top.clone());
@@ -65,7 +65,7 @@ fn below(blocks: &[&'static Block], kind: Option<Kind>, key: &str, top: &[&'stat
     Level::Takes(found.map(|found| &found.takes).into_iter().collect())
 }
 
-/// Returns the sorts of values that a key below a value takes.
+/// Returns the sorts of values of the key `key` inside a value.
 fn step(takes: &'static Takes, key: &str) -> Vec<&'static Takes> {
     match takes {
         Takes::Block(block) => block.key(key).map(|key| &key.takes).into_iter().collect(),
@@ -77,7 +77,7 @@ fn step(takes: &'static Takes, key: &str) -> Vec<&'static Takes> {
 }
 
 impl Level {
-    /// The keys that may stand there.
+    /// Returns the keys that may stand at the level.
     pub(super) fn keys(&self) -> Vec<&'static Key> {
         match self {
             Level::Blocks(blocks) => blocks.iter().flat_map(|block| block.keys()).collect(),
@@ -86,7 +86,7 @@ impl Level {
         }
     }
 
-    /// The sorts of single values that may stand there.
+    /// Returns the sorts of scalar values that may stand at the level.
     pub(super) fn values(&self) -> Vec<&'static Takes> {
         match self {
             Level::Takes(takes) => takes.iter().flat_map(|takes| values_of(takes)).collect(),

@@ -1,50 +1,50 @@
-//! The way to a place in YAML that may not parse, by indentation.
+//! The path of keys to a place in YAML that may not parse, found by indentation.
 
 use std::collections::BTreeSet;
 
-/// A place in a text.
+/// A place in a text under edit.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     lines: Vec<&'a str>,
-    /// The place's line, from 0.
+    /// The 0-based index of the place's line.
     row: usize,
-    /// Bytes of the line before the place.
+    /// The byte offset of the place in its line.
     byte: usize,
 }
 
-/// The way to a place.
+/// The path of keys to a place, and the sort of text there.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Spot<'a> {
-    /// The keys from the top to what holds the place.
+    /// The keys from the top to the mapping or value that contains the place.
     pub(super) path: Vec<&'a str>,
     pub(super) part: Part,
-    /// The other keys of the mapping that a key would stand in.
+    /// The other keys of the mapping at the place.
     pub(super) siblings: BTreeSet<&'a str>,
 }
 
-/// The part of YAML at a place.
+/// The syntactic part of YAML at a place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Part {
     /// A key, or an item of a list.
     #[default]
     Key,
-    /// The value of the last key of the way.
+    /// The value of the last key of the path.
     Value,
-    /// A text over several lines, up to the place.
+    /// A block of text over several lines, with its content up to the place.
     Text(String),
 }
 
-/// A line of YAML.
+/// A line of YAML, split into its parts.
 struct Line<'a> {
-    /// Blank columns before it.
+    /// The number of leading blanks.
     indent: usize,
-    /// The column of its first dash.
+    /// The column of the first dash, if there is one.
     dash: Option<usize>,
-    /// The column of what stands behind dashes.
+    /// The column of the content after dashes.
     column: usize,
     key: Option<&'a str>,
     value: &'a str,
-    /// Nothing but blanks or a comment.
+    /// True if the line has only blanks or a comment.
     is_blank: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Returns true if a text over the following lines begins.
+    /// Returns true if the line begins a block of text over several lines (`|` or `>`).
     fn opens_text(&self) -> bool {
         let value = self.value.trim();
         let rest = value.strip_prefix(['|', '>']);
@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The key and the value of a line's content.
+/// Splits the content of a line into key and value.
 fn entry(content: &str) -> (Option<&str>, &str) {
     if content.starts_with(['#', '{', '[', '&', '*', '|', '>']) {
         return (None, content);
@@ -99,7 +99,7 @@ fn entry(content: &str) -> (Option<&str>, &str) {
 }
 
 impl<'a> Cursor<'a> {
-    /// The place at a line and a column, both 1-based; the nearest one where there is none.
+    /// Returns the cursor at a 1-based line and column, moved into the text if it is outside.
     pub(super) fn new(text: &'a str, line: u32, column: u32) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
@@ -112,22 +112,22 @@ impl<'a> Cursor<'a> {
         Self { lines, row, byte }
     }
 
-    /// The place's line.
+    /// Returns the whole line of the place.
     pub(super) fn line(&self) -> &'a str {
         self.lines.get(self.row).copied().unwrap_or_default()
     }
 
-    /// The place's line up to it.
+    /// Returns the line up to the place.
     pub(super) fn before(&self) -> &'a str {
         self.line().get(..self.byte).unwrap_or_default()
     }
 
-    /// The 1-based line.
+    /// Returns the 1-based number of the line.
     pub(super) fn line_number(&self) -> u32 {
         crate::text::narrow(self.row + 1)
     }
 
-    /// The text up to the place.
+    /// Returns the text from its beginning up to the place.
     pub(super) fn text_before(&self) -> String {
         let mut text = self.lines.get(..self.row).unwrap_or_default().join("\n");
         if self.row > 0 {
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// The word that is being typed.
+    /// Returns the part of the word before the place, as typed so far.
     pub(super) fn word(&self) -> &'a str {
         let before = self.before();
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
@@ -149,13 +149,13 @@ impl<'a> Cursor<'a> {
         word.trim_start_matches('-')
     }
 
-    /// The 1-based column at which the word begins.
+    /// Returns the 1-based column at which the typed word begins.
     pub(super) fn word_column(&self) -> u32 {
         let before = self.before().chars().count();
         crate::text::narrow(before - self.word().chars().count() + 1)
     }
 
-    /// The value of a key at the top of the text.
+    /// Returns the value of a top-level key.
     pub(super) fn top_value(&self, key: &str) -> Option<&'a str> {
         let mut lines = self.lines.iter().map(|line| Line::read(line));
         let found = lines.find(|line| line.indent == 0 && line.dash.is_none() && line.key == Some(key))?;
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
         Some(value.trim().trim_matches(['"', '\'']))
     }
 
-    /// The way to the place.
+    /// Returns the path of keys to the place.
     pub(super) fn spot(&self) -> Spot<'a> {
         if let Some(opener) = self.opener() {
             return self.in_text(opener);
@@ -183,7 +183,7 @@ impl<'a> Cursor<'a> {
         spot
     }
 
-    /// The line whose value is the text over several lines that the place is in.
+    /// Returns the index of the line that opens the multi-line text around the place, if there is one.
     fn opener(&self) -> Option<usize> {
         let own = self.line();
         let own_indent = own.len() - own.trim_start_matches(' ').len();
@@ -224,7 +224,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The whole of the text over several lines that the place is in.
+    /// Returns the whole multi-line text around the place, if there is one.
     pub(super) fn whole_text(&self) -> Option<String> {
         let opener = self.opener()?;
         let indent = Line::read(self.lines.get(opener)?).indent;
@@ -233,7 +233,7 @@ impl<'a> Cursor<'a> {
         Some(lines.copied().collect::<Vec<_>>().join("\n"))
     }
 
-    /// The keys above a line, and the keys beside it that stand above it.
+    /// Returns the keys above a line, and adds its sibling keys above to `siblings`.
     fn parents(&self, row: usize, own: &Line<'a>, siblings: &mut BTreeSet<&'a str>) -> Vec<&'a str> {
         let mut path = Vec::new();
         // A parent's key stands before `limit`; that of a list may stand at the column of its dashes.
@@ -274,7 +274,7 @@ impl<'a> Cursor<'a> {
         path
     }
 
-    /// The keys beside a line that stand below it.
+    /// Adds the sibling keys below a line to `siblings`.
     fn siblings_below(&self, own: &Line<'a>, siblings: &mut BTreeSet<&'a str>) {
         for line in self.lines.get(self.row + 1..).unwrap_or_default() {
             let line = Line::read(line);

@@ -1,4 +1,4 @@
-//! Proposals in SQL: tables, what templates name, annotations.
+//! Proposals in SQL: tables, template variables and functions, annotations.
 
 use super::{
     keys,
@@ -12,7 +12,7 @@ use crate::{
     yaml::Takes,
 };
 
-/// Functions of templates that a project begins with; the rest is in the documentation.
+/// Template functions to propose, with their meanings; the documentation has the rest.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("ref", "The table of another resource, by its name."),
     (
@@ -24,7 +24,7 @@ const FUNCTIONS: [(&str, &str); 6] = [
     ("else", "The other part of an `if`."),
     ("end", "The end of an `if`."),
 ];
-/// Values of templates, by the word behind their first point.
+/// Template values to propose, by their first word, with their meanings.
 const VALUES: [(&str, &str); 7] = [
     ("env", "Variables of the project."),
     ("vars", "Variables of the project."),
@@ -38,7 +38,7 @@ const VALUES: [(&str, &str); 7] = [
     ("args", "Arguments of an API."),
 ];
 
-/// Proposes what may stand at a place of a SQL file.
+/// Adds proposals for a place of a SQL file.
 pub(super) fn suggest(project: &Project, text: &str, cursor: &Cursor<'_>, found: &mut Suggestions) {
     if annotation(cursor, found) {
         return;
@@ -46,7 +46,7 @@ pub(super) fn suggest(project: &Project, text: &str, cursor: &Cursor<'_>, found:
     statement(project, &cursor.text_before(), text, found);
 }
 
-/// Proposes keys and values of an annotation; answers whether the place is in one.
+/// Adds keys or values of an annotation; returns true if the place is in one.
 fn annotation(cursor: &Cursor<'_>, found: &mut Suggestions) -> bool {
     let comment = cursor.before().trim_start().strip_prefix("--");
     let Some(typed) = comment.and_then(|comment| comment.trim_start().strip_prefix('@')) else {
@@ -79,7 +79,7 @@ fn annotation(cursor: &Cursor<'_>, found: &mut Suggestions) -> bool {
     true
 }
 
-/// Proposes what may stand inside a template's braces; answers whether the place is in some.
+/// Adds proposals inside a template action; returns true if the place is in one.
 pub(super) fn in_action(project: &Project, before: &str, found: &mut Suggestions) -> bool {
     let Some(open) = before.rfind("{{") else {
         return false;
@@ -118,7 +118,7 @@ pub(super) fn in_action(project: &Project, before: &str, found: &mut Suggestions
     true
 }
 
-/// Proposes what may stand at the end of `before`, the beginning of the statement `whole`.
+/// Adds proposals for the end of `before`, the beginning of the statement `whole`.
 pub(super) fn statement(project: &Project, before: &str, whole: &str, found: &mut Suggestions) {
     if in_action(project, before, found) || is_literal(before) {
         return;
@@ -143,7 +143,7 @@ pub(super) fn statement(project: &Project, before: &str, whole: &str, found: &mu
     found.columns_of = tables;
 }
 
-/// Returns true if a text ends inside a comment or inside quotes.
+/// Returns true if a text ends inside a comment or a quoted string.
 fn is_literal(before: &str) -> bool {
     let all = tokens(before);
     let Some(last) = all.last().filter(|last| last.range.end == before.len()) else {
@@ -157,7 +157,7 @@ fn is_literal(before: &str) -> bool {
     }
 }
 
-/// The table that a name before a point means: itself, or the one that it is an alias of.
+/// Returns the table that a qualifier means, by its name or its alias.
 fn meant_by(whole: &str, name: &str) -> Option<String> {
     let all: Vec<Token<'_>> = tokens(whole);
     let mut tables = table_places(whole).into_iter();

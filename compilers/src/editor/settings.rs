@@ -1,4 +1,4 @@
-//! Proposals in YAML.
+//! Proposals in YAML: keys, values and names.
 
 use super::{
     Meaning, is_manifest,
@@ -16,7 +16,7 @@ use crate::{
     yaml::{Key, Takes},
 };
 
-/// Keys whose values are columns of the table that the file is about.
+/// Keys whose values are columns of the file's own table.
 const COLUMNS: [&str; 9] = [
     "column",
     "field",
@@ -28,9 +28,9 @@ const COLUMNS: [&str; 9] = [
     "unique",
     "unique_key",
 ];
-/// Keys whose values are connectors.
+/// Keys whose values are names of connectors.
 const CONNECTORS: [&str; 3] = ["connector", "olap_connector", "create_secrets_from_connectors"];
-/// Keys whose values are fields of a metrics view.
+/// Keys whose values are names of fields of a metrics view.
 const FIELDS: [&str; 7] = [
     "comparison_dimension",
     "default_dimensions",
@@ -41,7 +41,7 @@ const FIELDS: [&str; 7] = [
     "parent_measures",
 ];
 
-/// Proposes what may stand at a place in YAML.
+/// Adds proposals for a place in YAML.
 pub(super) fn complete(project: &Project, path: &str, cursor: &Cursor<'_>, found: &mut Suggestions) {
     // What a template names stands between its braces, wherever the template stands.
     if query::in_action(project, cursor.before(), found) {
@@ -137,7 +137,7 @@ pub(super) fn meaning(project: &Project, path: &str, cursor: &Cursor<'_>) -> Opt
     })
 }
 
-/// The kind that a file declares; none for the manifest, and where nothing says it.
+/// Returns the kind that a file declares; none for the manifest or if it is unknown.
 fn kind(project: &Project, path: &str, cursor: &Cursor<'_>) -> Option<Kind> {
     if is_manifest(path) {
         return None;
@@ -163,7 +163,7 @@ fn keys_at(blocks: &[&'static crate::yaml::Block], cursor: &Cursor<'_>, found: &
     }
 }
 
-/// A key as it is written: with a colon, and a blank where its value stands on the line.
+/// Returns a key with its colon, and a blank if the value follows on the same line.
 fn written(key: &Key) -> String {
     match &key.takes {
         Takes::Block(_) | Takes::Map(_) | Takes::List(_) => format!("{}:", key.name),
@@ -194,7 +194,7 @@ fn value(project: &Project, takes: &Takes, found: &mut Suggestions) {
     }
 }
 
-/// Values that are names, and that the tables of keys do not tell.
+/// Adds values that are names, which the tables of keys don't list: connectors, drivers, fields.
 fn named(project: &Project, kind: Option<Kind>, path: &[&str], cursor: &Cursor<'_>, found: &mut Suggestions) {
     let Some(last) = path.last() else { return };
     if CONNECTORS.contains(last) {
@@ -237,7 +237,7 @@ fn fields(project: &Project, view: &str, key: &str, found: &mut Suggestions) {
     }
 }
 
-/// The tables whose columns a file in YAML names.
+/// Returns the tables whose columns a YAML file refers to.
 fn own_tables(project: &Project, path: &str, kind: Option<Kind>, cursor: &Cursor<'_>) -> Vec<String> {
     match kind {
         Some(Kind::MetricsView) => {
@@ -254,7 +254,7 @@ fn own_tables(project: &Project, path: &str, kind: Option<Kind>, cursor: &Cursor
     }
 }
 
-/// Proposes what may stand in SQL of a YAML file: in a whole statement, or in an expression over the file's own table.
+/// Adds proposals for SQL in a YAML file: for a whole statement, or for an expression over the file's own table.
 fn statement(
     project: &Project,
     path: &str,

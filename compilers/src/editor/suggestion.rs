@@ -1,61 +1,61 @@
-//! Proposals for a place.
+//! Proposals for a place in a file.
 
 use std::collections::BTreeMap;
 
 use super::outline::Cursor;
 use crate::{project::Project, resource::Kind};
 
-/// The proposals for a place.
+/// The result of a completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The 1-based column at which the word begins that is being typed.
+    /// The 1-based column at which the typed word begins.
     pub from: u32,
-    /// Proposals, by their text.
+    /// The proposals, ordered by label.
     pub items: Vec<Suggestion>,
-    /// Some proposals were left out.
+    /// True if some proposals were left out.
     pub is_incomplete: bool,
-    /// Tables whose columns may stand there too, as far as somebody knows them.
+    /// Tables whose columns may also be proposed, if the caller knows them.
     pub columns_of: Vec<String>,
 }
 
-/// Something that may stand at a place.
+/// A proposed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The text.
+    /// The text to show, and to insert unless `insert` is set.
     pub label: String,
-    /// Its sort.
+    /// The sort of the proposal.
     pub what: Suggested,
-    /// Its meaning, in a sentence.
+    /// The meaning of the proposed text, in a sentence.
     pub meaning: Option<String>,
-    /// The text that is written instead, if that is more.
+    /// The text to insert instead of the label.
     pub insert: Option<String>,
 }
 
-/// The sort of a suggestion.
+/// The sort of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suggested {
-    /// A key.
+    /// A key of a mapping.
     Key,
-    /// A value that a key takes.
+    /// A value of a key.
     Value,
-    /// The name of a resource.
+    /// The name of a resource of a kind.
     Resource(Kind),
-    /// A dimension or measure.
+    /// A dimension or measure of a metrics view.
     Field,
-    /// A variable.
+    /// A variable of the project.
     Variable,
-    /// A function of templates.
+    /// A template function.
     Function,
 }
 
-/// The proposals so far.
+/// The proposals collected so far.
 #[derive(Debug, Default)]
 pub(super) struct Suggestions {
     items: BTreeMap<String, Suggestion>,
     pub(super) columns_of: Vec<String>,
 }
 
-/// Proposals that an editor is sent at once: more than anybody reads, and typing on leaves fewer.
+/// The largest number of proposals returned at once.
 const MOST_ITEMS: usize = 500;
 
 impl Suggestions {
@@ -79,14 +79,14 @@ impl Suggestions {
         self.items.entry(label.to_owned()).or_insert(suggestion);
     }
 
-    /// Adds the names of a kind.
+    /// Adds the names of the resources of a kind.
     pub(super) fn resources(&mut self, project: &Project, kind: Kind) {
         for resource in project.resources().filter(|resource| resource.kind == kind) {
             self.add(&resource.name, Suggested::Resource(kind), None);
         }
     }
 
-    /// Leaves what fits the word that is being typed.
+    /// Returns the proposals that match the typed word.
     pub(super) fn finish(self, cursor: &Cursor<'_>) -> Completion {
         let typed = cursor.word().to_lowercase();
         let mut items: Vec<Suggestion> = self.items.into_values().collect();

@@ -1,34 +1,34 @@
-//! Events of files.
+//! Events about files of a project.
 
 use std::sync::Arc;
 
 use super::problem::FileProblem;
 
-/// An event of a file. Paths are relative to the project, `/` between parts; a leading slash is ignored.
+/// An event about a file. Paths are relative to the project, with `/` between parts; a leading slash is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEvent {
-    /// It is there with this content. Equal content is no change.
+    /// The file exists with this content. Equal content is no change.
     Written {
-        /// The file's path.
+        /// The path of the file.
         path: String,
-        /// The content; more than [`FileEvent::MAX_BYTES`] is a finding.
+        /// The content of the file; more than [`FileEvent::MAX_BYTES`] is reported as a finding.
         content: Arc<[u8]>,
     },
-    /// It is gone.
+    /// The file no longer exists.
     Removed {
-        /// The file's path.
+        /// The path of the file.
         path: String,
     },
-    /// It is there and can't be read.
+    /// The file exists but can't be read.
     Unreadable {
-        /// The file's path.
+        /// The path of the file.
         path: String,
-        /// The reason.
+        /// The reason why the file can't be read.
         problem: FileProblem,
     },
 }
 
 impl FileEvent {
-    /// The largest file that is compiled: 128 KiB.
+    /// The size in bytes of the largest file that is compiled: 128 KiB.
     pub const MAX_BYTES: usize = 128 * 1024;
 }

@@ -1,11 +1,11 @@
-//! Paths of a project, and what part the file at each has.
+//! Classification of a project's paths.
 
 use crate::resource::Kind;
 
-/// Paths at which a manifest counts.
+/// The paths of a manifest.
 pub const MANIFESTS: [&str; 4] = ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"];
 
-/// Folders and files at the root that never count.
+/// Folders and files at the root that are always ignored.
 pub const IGNORED: [&str; 9] = [
     "tmp",
     ".git",
@@ -18,17 +18,17 @@ pub const IGNORED: [&str; 9] = [
     ".watershed",
 ];
 
-/// An `.env` file, by the runs that it is for.
+/// An `.env` file, by the environments it applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EnvFile {
-    /// `.env`: all.
+    /// `.env`, which applies to all environments.
     Plain,
-    /// `.NAME.env`: those in the environment of that name.
+    /// `.NAME.env`, which applies to the environment of that name.
     Of(String),
 }
 
 impl EnvFile {
-    /// Recognises a file by the last part of its path.
+    /// Recognises an `.env` file by the last part of its path.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if name == ".env" {
@@ -39,23 +39,23 @@ impl EnvFile {
     }
 }
 
-/// The part of a file in a project.
+/// The role of a file in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     Manifest,
     Env(EnvFile),
-    /// One of the files of a stem.
+    /// One of the SQL and YAML files of a stem.
     Member {
         stem: String,
     },
-    /// A file that is a resource of its own, by where it stands.
+    /// A file that is a resource by itself; its folder tells the kind.
     Document {
         kind: Kind,
         name: String,
     },
 }
 
-/// The part of a path; none when it does not count.
+/// Returns the role of a path; none if the file is ignored.
 pub(crate) fn part(path: &str) -> Option<Part> {
     if is_below(path, IGNORED) {
         return None;
@@ -100,13 +100,13 @@ fn document(path: &str) -> Option<Part> {
     })
 }
 
-/// Returns true if a file may count for a project, by its path: what is worth listing, reading and watching. Paths that
-/// the manifest ignores are not known here.
+/// Returns true if the file at a path may belong to a project, and so is worth reading and watching. Paths that the
+/// manifest ignores are not considered.
 pub fn is_relevant(path: &str) -> bool {
     part(clean(path)).is_some()
 }
 
-/// Returns true if a path is one of the folders or files, or stands in one.
+/// Returns true if a path equals one of `folders` or lies below one.
 pub(crate) fn is_below<'a>(path: &str, folders: impl IntoIterator<Item = &'a str>) -> bool {
     folders.into_iter().any(|folder| {
         path.strip_prefix(folder)
@@ -114,7 +114,7 @@ pub(crate) fn is_below<'a>(path: &str, folders: impl IntoIterator<Item = &'a str
     })
 }
 
-/// Returns a path without what may stand before its first part.
+/// Returns a path without a leading `./` or slashes.
 pub(crate) fn clean(path: &str) -> &str {
     path.strip_prefix("./").unwrap_or(path).trim_start_matches('/')
 }

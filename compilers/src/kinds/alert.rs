@@ -1,4 +1,4 @@
-//! Alerts: conditions that people are told about.
+//! Alerts: conditions about which people are notified.
 
 use watershed_proto::{AlertSpec, Schedule};
 
@@ -41,10 +41,10 @@ blocks! {
     }
 }
 
-/// Seconds that a check may take if nothing is said.
+/// The default time limit of a check, in seconds.
 pub(super) const TIMEOUT_SECONDS: u32 = 300;
 
-/// Reads an alert.
+/// Reads an alert from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&ALERT);
     reader.refuse_sql(Kind::Alert);

@@ -43,10 +43,10 @@ blocks! {
     }
 }
 
-/// Ways to fetch rows whose own settings are not all known: other keys beside them are passed on.
+/// Resolvers whose settings are not all known, so that other keys are passed on.
 const LENIENT: [&str; 3] = ["glob", "resource_status", "ai"];
 
-/// Reads an API.
+/// Reads an API from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&API);
     reader.templates_of("security");
@@ -103,7 +103,7 @@ fn openapi(reader: &mut Reader<'_, '_>, spec: &mut ApiSpec) {
     block.finish(&OPENAPI);
 }
 
-/// A name as programs write types: `top_ports` is `TopPorts`.
+/// Converts a name to Pascal case: `top_ports` to `TopPorts`.
 fn pascal_case(name: &str) -> String {
     let words = name
         .split(|c: char| !c.is_alphanumeric())

@@ -1,4 +1,4 @@
-//! Canvases: rows of components, some of which are declared where they stand.
+//! Canvases: rows of components, some declared in the canvas itself.
 
 mod keys;
 
@@ -22,7 +22,7 @@ use crate::{
     yaml::{Data, Fields, Map, Node, item},
 };
 
-/// Reads a canvas and the components that are declared in it.
+/// Reads a canvas, and the components that it declares.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&CANVAS);
     reader.refuse_sql(Kind::Canvas);
@@ -106,7 +106,7 @@ fn filters(fields: &mut Fields<'_>, spec: &mut CanvasSpec) {
     block.finish(&FILTERS);
 }
 
-/// The depth of rows: those of a tab have no tabs of their own.
+/// The nesting of rows: the rows of a tab can't have tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Canvas,
@@ -120,7 +120,7 @@ struct Board<'a> {
 }
 
 impl Board<'_> {
-    /// Rows; components in them are named after their place, which begins with `prefix`.
+    /// Reads rows. Components declared in them are named after their place, which begins with `prefix`.
     fn rows(
         &mut self,
         rows: Vec<Node>,
@@ -186,7 +186,7 @@ impl Board<'_> {
         Some(tab)
     }
 
-    /// An item: the name of a component, or one renderer.
+    /// Reads an item: the name of a component, or a component declared by one renderer.
     fn item(&mut self, node: Node, place: &str, outer: &mut Fields<'_>) -> Option<CanvasItem> {
         let (map, at) = item(node, "an item", outer.findings())?;
         let mut fields = Fields::new(map, at, outer.findings());
@@ -239,7 +239,7 @@ impl Board<'_> {
     }
 }
 
-/// A height with its unit, which is pixels.
+/// Takes the height of a row as a number and its unit, `px`; 0 without a unit if none is given.
 fn height(fields: &mut Fields<'_>) -> (u32, String) {
     let Some(node) = fields.text_node("height") else {
         return (0, String::new());

@@ -1,4 +1,4 @@
-//! The keys that all resources take.
+//! The keys that resources of all kinds take.
 
 use crate::yaml::keys::blocks;
 

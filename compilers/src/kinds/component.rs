@@ -1,4 +1,4 @@
-//! Components: one part of a canvas, in a file of its own or inside the canvas.
+//! Components: a part of a canvas, in a file of its own or inside the canvas.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a component; the one that is left is its renderer.
+    /// Keys of a component; the remaining key names its renderer.
     pub(crate) static COMPONENT = "component" Kept {
         "title": Text, "The name for people." => "display_name";
         "description": Text, "What it shows.";
@@ -24,7 +24,7 @@ blocks! {
     }
 }
 
-/// Renderers that are known; others are kept as they are.
+/// The known renderers; others are accepted unchecked.
 pub(crate) const RENDERERS: [&str; 24] = [
     "kpi",
     "kpi_grid",
@@ -52,7 +52,7 @@ pub(crate) const RENDERERS: [&str; 24] = [
     "text",
 ];
 
-/// Reads a component.
+/// Reads a component from its settings.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&COMPONENT);
     reader.refuse_sql(Kind::Component);
@@ -80,7 +80,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// The one renderer of a component, out of what is left of its settings; a canvas's item is read so too.
+/// Reads the one renderer of a component, or of a canvas's item, from the remaining settings.
 pub(crate) fn renderer(
     rest: Map,
     at: crate::diagnostics::At,
@@ -143,7 +143,7 @@ fn values(map: &Map) -> BTreeMap<String, watershed_proto::Value> {
         .collect()
 }
 
-/// Returns the places of values, by `key`, `key.key`, and `key.0` in lists.
+/// Returns the places of values by path: `key`, `key.key`, and `key.0` in lists.
 fn spots(map: &Map) -> BTreeMap<String, Spot> {
     let mut found = BTreeMap::new();
     for (key, entry) in map {

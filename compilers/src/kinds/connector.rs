@@ -1,5 +1,5 @@
-//! Connectors: access to another system. Settings of DuckDB, of local files and of what messages go over have types;
-//! others are kept as they are.
+//! Connectors: access to other systems. Settings of known drivers are checked against types; others are kept as
+//! written.
 
 mod settings;
 
@@ -30,7 +30,7 @@ blocks! {
     }
 }
 
-/// Returns the words that a setting of a driver may be; none if it may be more.
+/// Returns the words that a setting of a driver accepts; empty if it is not limited to words.
 pub(crate) fn words_of(driver: &str, setting: &str) -> &'static [&'static str] {
     let found = WORDS
         .iter()
@@ -38,7 +38,7 @@ pub(crate) fn words_of(driver: &str, setting: &str) -> &'static [&'static str] {
     found.map_or(&[], |(_, _, words)| *words)
 }
 
-/// Reads a connector.
+/// Reads a connector from its settings.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Connector);
     let driver = reader.fields.text_node("driver");
@@ -105,7 +105,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
 }
 
-/// Returns the connector of the store that holds the files of a lake.
+/// Returns the connector of the object store that holds the files of a lake; reports one of another driver.
 fn store(reader: &mut Reader<'_, '_>, settings: &Map) -> Option<String> {
     let node = &settings
         .get("store")
@@ -122,7 +122,7 @@ fn store(reader: &mut Reader<'_, '_>, settings: &Map) -> Option<String> {
     Some(name)
 }
 
-/// Refuses a lake as the engine that models are built on.
+/// Reports a lake that is the connector which models are built on.
 fn refuse_builds(reader: &mut Reader<'_, '_>, driver: Option<&Node>) {
     let name = reader.about.name.to_owned();
     if !name.eq_ignore_ascii_case(reader.context.olap) {
@@ -138,7 +138,7 @@ fn refuse_builds(reader: &mut Reader<'_, '_>, driver: Option<&Node>) {
     );
 }
 
-/// Refuses a database file for the connector that models are built on: whoever names one expects their tables there.
+/// Reports a database file in the connector that models are built on, as tables would not be written there.
 fn refuse_elsewhere(reader: &mut Reader<'_, '_>, settings: &Map) {
     let name = reader.about.name.to_owned();
     if !name.eq_ignore_ascii_case(reader.context.olap) {
@@ -225,8 +225,7 @@ fn instead(driver: &str) -> Option<&'static str> {
     found.map(|(_, hint)| *hint)
 }
 
-/// Says so where a connector of DuckDB, other than the one that models are built on, names a database of MotherDuck in the
-/// place of a file.
+/// Reports a DuckDB connector other than the models' own that names a MotherDuck database as its file.
 fn refuse_motherduck(reader: &mut Reader<'_, '_>, settings: &Map) {
     if reader.about.name.eq_ignore_ascii_case(reader.context.olap) {
         return;
@@ -247,7 +246,7 @@ fn refuse_motherduck(reader: &mut Reader<'_, '_>, settings: &Map) {
         .add_with_hint(at, Code::NotSupportedYet, message, hint);
 }
 
-/// `managed: true`, or a mapping that says how.
+/// Takes `managed`: true, or a mapping with settings.
 fn managed(reader: &mut Reader<'_, '_>, spec: &mut ConnectorSpec) {
     let Some(entry) = reader.fields.take("managed") else {
         return;
@@ -269,7 +268,7 @@ fn managed(reader: &mut Reader<'_, '_>, spec: &mut ConnectorSpec) {
     }
 }
 
-/// Settings against their types; keys that are nearly known are told and passed on.
+/// Checks settings against their types, reports missing ones, and reports keys that resemble a known key.
 fn check(reader: &mut Reader<'_, '_>, driver: &str, rest: &Map, known: &[(&str, Type)]) {
     if known.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Explores: a dashboard over one metrics view, declared or come with it.
+//! Explores: a dashboard over one metrics view, in a file of its own or implied by the view.
 
 use watershed_proto::{ExploreSpec, FieldSelector};
 
@@ -63,7 +63,7 @@ blocks! {
     }
 }
 
-/// Every field.
+/// Returns the selector of all fields.
 pub(crate) fn all() -> FieldSelector {
     FieldSelector {
         all: true,
@@ -71,7 +71,7 @@ pub(crate) fn all() -> FieldSelector {
     }
 }
 
-/// Reads an explore.
+/// Reads an explore from its settings.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&EXPLORE);
     reader.refuse_sql(Kind::Explore);
@@ -111,15 +111,15 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// The metrics view that an explore comes with.
+/// The metrics view that implies an explore.
 pub(crate) struct Origin<'a> {
     pub(crate) view: &'a str,
     pub(crate) display_name: &'a str,
     pub(crate) version: u32,
 }
 
-/// The explore that comes with a metrics view: with each of version 0, with others if they have a block for it.
-/// `old` is what keys of the metrics view itself say, as they did before there were explores.
+/// Returns the explore that a metrics view implies: always in version 0, otherwise if the view has the block `explore`.
+/// `old` holds settings from deprecated keys of the view.
 pub(crate) fn from_metrics_view(
     fields: &mut Fields<'_>,
     origin: &Origin<'_>,
@@ -175,7 +175,7 @@ fn theme_ref(spec: &ExploreSpec, at: Option<At>) -> Option<RawRef> {
     (!spec.theme.is_empty()).then(|| ref_to(Kind::Theme, &spec.theme, at))
 }
 
-/// Reads the common part of an explore and of the block in a metrics view.
+/// Reads the settings that an explore shares with the block `explore` of a metrics view.
 fn shared(fields: &mut Fields<'_>, context: &Context<'_>) -> (ExploreSpec, Vec<RawRef>) {
     let theme_at = fields.value_at("theme");
     let (theme, embedded_theme) = theme::take(fields, context);

@@ -1,4 +1,4 @@
-//! Keys that are read and checked, and that nothing acts on yet.
+//! Keys that are read and checked but have no effect yet.
 //!
 //! A key that is accepted and ignored is a lie: each of these is a warning where it stands, once. Whoever makes a key act
 //! takes it out of the table; a test holds the table to what the readers know.
@@ -12,9 +12,9 @@ use crate::{
 
 /// A key without an effect yet.
 struct Inert {
-    /// The key; `a.b` stands inside another one, and `a.*` for all that is left there.
+    /// The key; `a.b` is a key inside another one, `a.*` the remaining keys inside it.
     key: &'static str,
-    /// The behaviour that there is instead.
+    /// The behaviour without the key, for the message.
     instead: &'static str,
 }
 
@@ -27,14 +27,14 @@ const NOBODY_ASKS: &str = "there is no assistant that could be asked";
 const KEPT: &str = "the file stands in the project's state, and goes with messages";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
 
-/// Of models and sources.
+/// Keys of models and sources that have no effect.
 const MODEL: [Inert; 3] = [
     inert("stage", "rows are not staged"),
     inert("create_secrets_from_connectors", "no secret is made"),
     inert("output.*", "the table is made without it"),
 ];
 
-/// Keys of `output` that act.
+/// Keys of `output` that have an effect.
 const OUTPUT: [&str; 8] = [
     "connector",
     "table",
@@ -46,7 +46,7 @@ const OUTPUT: [&str; 8] = [
     "on_schema_change",
 ];
 
-/// Of connectors to DuckDB.
+/// Keys of DuckDB connectors that have no effect.
 const DUCKDB: [Inert; 13] = [
     inert("attach", "ATTACH in `init_sql` attaches a database"),
     inert("secrets", "CREATE SECRET in `init_sql` makes one"),
@@ -73,32 +73,32 @@ const REPORT: [Inert; 2] = [
     inert("export.output_properties", KEPT),
 ];
 
-/// Of explores and canvases.
+/// Keys of explores and canvases that have no effect.
 const DASHBOARD: [Inert; 1] = [inert("ai_prompts", NOBODY_ASKS)];
 
 const API: [Inert; 1] = [inert("openapi", "nothing is served over HTTP yet")];
 
-/// Of the manifest.
+/// Keys of the manifest that have no effect.
 const MANIFEST: [Inert; 3] = [
     inert("ai_prompts", NOBODY_ASKS),
     inert("features", "nothing is served yet, so there is nothing to switch"),
     inert("public_paths", NOBODY_SERVES),
 ];
 
-/// Tells of keys in a resource's settings, all layers merged, that nothing acts on yet. Those of the manifest's defaults
-/// are told there.
+/// Reports keys without effect in a resource's merged settings, except those from the manifest's defaults, which are
+/// reported there.
 pub(crate) fn tell(kind: FileKind, settings: &Map, findings: &mut Findings) {
     tell_of(table(kind, settings), settings, findings, |at| {
         at.role != Role::Manifest
     });
 }
 
-/// Tells of keys in the manifest's defaults for a kind.
+/// Reports keys without effect in the manifest's defaults for a kind.
 pub(crate) fn tell_defaults(kind: FileKind, defaults: &Map, findings: &mut Findings) {
     tell_of(table(kind, defaults), defaults, findings, |_| true);
 }
 
-/// Tells of keys in the manifest itself.
+/// Reports keys without effect in the manifest itself.
 pub(crate) fn tell_manifest(manifest: &Map, findings: &mut Findings) {
     tell_of(&MANIFEST, manifest, findings, |_| true);
 }
@@ -129,7 +129,7 @@ fn tell_of(table: &[Inert], settings: &Map, findings: &mut Findings, is_told: im
     }
 }
 
-/// The places of a key of the table.
+/// Returns the settings that a table entry matches, with their places.
 fn found(key: &str, settings: &Map) -> Vec<(String, At)> {
     let Some((outer, inner)) = key.split_once('.') else {
         let entry = settings.get(key).filter(|entry| !entry.value.is_null());
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
 
-    /// Keys of models that act, or are there for people.
+    /// Keys of models that have an effect or are meant for people.
     const ACTS: [&str; 50] = [
         "args",
         "batch_size",

@@ -54,22 +54,22 @@ blocks! {
     }
 }
 
-/// Treatments of a tick during a run.
+/// The ways to treat a tick that comes during a run.
 const CONCURRENCY: [&str; 2] = ["forbid", "replace"];
 
-/// The shortest time between two runs.
+/// The shortest interval between two runs, in milliseconds.
 const LEAST_EVERY_MS: u64 = 1_000;
-/// The first attempt is one.
+/// The bounds of the number of attempts, which includes the first.
 const AT_LEAST_ONE: Counts = Counts {
     least: 1,
     most: u32::MAX,
 };
-/// A job need not be repeatable.
+/// The default number of attempts: jobs are not assumed to be idempotent.
 const ATTEMPTS: u32 = 1;
 const BASE_MS: u64 = 1_000;
 const CAP_MS: u64 = 60_000;
 
-/// Reads a job.
+/// Reads a job from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Job);
     for key in ["checks", "replicas", "restart", "rollout"] {

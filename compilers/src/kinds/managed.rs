@@ -1,4 +1,4 @@
-//! Managed resources: things that live long and move from stage to stage, by commands and HTTP calls.
+//! Managed resources: long-lived things that commands and HTTP calls move from stage to stage.
 
 mod keys;
 mod parts;
@@ -18,17 +18,17 @@ use crate::{
     yaml::{Fields, Node, item, word},
 };
 
-/// The time between two looks at a thing that nothing asks for.
+/// The default interval between two looks at a managed resource, in milliseconds.
 const OBSERVE_EVERY_MS: u64 = 300_000;
-/// The shortest such time: each look may start a program.
+/// The shortest interval between two looks, in milliseconds, as each may start a program.
 const OBSERVE_EVERY_LEAST_MS: u64 = 1_000;
-/// The longest one, after which every resource is looked at anyway.
+/// The longest interval between two looks, in milliseconds: a day.
 const OBSERVE_EVERY_MOST_MS: u64 = 86_400_000;
 
-/// Keys whose values may be templates.
+/// Keys whose values may contain templates.
 const TEMPLATED: [&str; 3] = ["observe", "steps", "parts"];
 
-/// Reads a managed resource.
+/// Reads a managed resource from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Managed);
     TEMPLATED.iter().for_each(|key| reader.templates_of(key));
@@ -47,7 +47,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// Takes what a managed resource or a part says, but for its parts. What it does not say is that of `base`.
+/// Takes the settings of a managed resource or of a part, except its parts; missing ones are those of `base`.
 fn take(fields: &mut Fields<'_>, base: ManagedSpec) -> ManagedSpec {
     let said = stages::Said::of(fields);
     let mut spec = base;

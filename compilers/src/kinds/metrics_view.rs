@@ -31,7 +31,7 @@ use crate::{
     yaml::{Fields, Node, item, word},
 };
 
-/// Keys that were moved to explores.
+/// Deprecated keys of metrics views that belong to explores now.
 const OLD_DEFAULTS: [&str; 7] = [
     "default_time_range",
     "available_time_ranges",
@@ -58,12 +58,12 @@ const NOT_WITH_PARENT: [&str; 12] = [
     "default_comparison",
 ];
 
-/// Names of fields with their places, taken as they come.
+/// Names of fields, with the place of each.
 #[derive(Debug, Default)]
 pub(crate) struct UsedNames(BTreeMap<String, At>);
 
 impl UsedNames {
-    /// Takes a name; a finding where a field before has it.
+    /// Records a name, and reports it if another field has it.
     fn take(&mut self, name: &str, at: At, fields: &mut Fields<'_>) {
         if let Some(first) = self.0.get(&name.to_lowercase()) {
             let message = format!("two fields are named \"{name}\"");
@@ -86,7 +86,7 @@ impl UsedNames {
     }
 }
 
-/// Reads a metrics view, and the explore that comes with it.
+/// Reads a metrics view, and the explore that it implies.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::MetricsView);
     for key in ["security", "dimensions", "measures"] {
@@ -123,7 +123,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// Reads its table: a model, a table, or that of its parent.
+/// Reads the source of the metrics view: a model, a table, or its parent.
 fn table(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &mut Declared) {
     if reader.fields.has("parent") {
         for key in NOT_WITH_PARENT {
@@ -247,7 +247,7 @@ fn secure(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &UsedN
     }
 }
 
-/// The finding of a name that is no field.
+/// Reports a name that no field has, with the nearest known name.
 fn unknown_field(name: &str, at: At, taken: &UsedNames, reader: &mut Reader<'_, '_>) {
     let message = format!("the metrics view has no field \"{name}\"");
     match taken.nearest(name) {
@@ -320,7 +320,7 @@ fn rollups(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &m
     }
 }
 
-/// The explore that comes with it, from its block or from the keys that were there before explores.
+/// Adds the implied explore, from the block `explore` or from the deprecated keys.
 fn dashboard(reader: &mut Reader<'_, '_>, spec: &MetricsViewSpec, declared: &mut Declared) {
     let old_keys: Vec<_> = OLD_DEFAULTS
         .into_iter()

@@ -1,4 +1,4 @@
-//! Migrations: SQL that is run once.
+//! Migrations: SQL that runs once.
 
 use watershed_proto::MigrationSpec;
 
@@ -27,7 +27,7 @@ blocks! {
     }
 }
 
-/// Reads a migration.
+/// Reads a migration from its settings.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let version = reader.fields.count("max_version").unwrap_or_default();
     let connector = match reader.fields.text_node("connector") {

@@ -1,4 +1,4 @@
-//! Models and sources: from settings and SQL to a spec.
+//! Models and sources, read from settings and SQL.
 
 mod data_tests;
 mod files;
@@ -31,7 +31,7 @@ use crate::{
     yaml::{Data, Fields, Map, Node},
 };
 
-/// Reads a model or source.
+/// Reads a model or source from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&MODEL);
     let mut declared = Declared::new(Spec::None);
@@ -40,10 +40,10 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// Drivers of databases that are attached to be read.
+/// Drivers of databases that the engine attaches to read from them.
 const ATTACHED: [&str; 4] = ["postgres", "mysql", "sqlite", "ducklake"];
 
-/// The places of an output's settings.
+/// The places of settings of an output, for findings.
 struct OutputPlaces {
     table: Option<At>,
     order_by: Option<At>,
@@ -166,7 +166,7 @@ impl Reader<'_, '_> {
         Some(retry)
     }
 
-    /// A connector by name, or a mapping with `connector` and its settings.
+    /// Takes a connector by name, or a mapping of `connector` and settings.
     fn connector_and_settings(&mut self, key: &str) -> Option<(Option<Node>, Map)> {
         let node = self.fields.take(key)?.value;
         match node.data {
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads the output.
+    /// Reads the output of a model.
     fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> OutputPlaces {
         let output_at = self.fields.key_at("output").unwrap_or(self.fields.at());
         let (connector, settings) = self.connector_and_settings("output").unwrap_or_default();
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
         });
     }
 
-    /// Settings as values; templates in them are read for what they use.
+    /// Returns settings as plain values, and records what their templates use.
     fn properties(&mut self, map: Map) -> BTreeMap<String, Value> {
         for entry in map.values() {
             self.templates_in(&entry.value);

@@ -1,4 +1,4 @@
-//! A program and what it runs with: the part that jobs and services share.
+//! Programs: the settings that jobs and services share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,45 +59,45 @@ blocks! {
     }
 }
 
-/// Times at which an image is pulled.
+/// The accepted words for when to pull an image.
 const PULLS: [&str; 3] = ["missing", "always", "never"];
-/// Signals that may ask a program to end.
+/// Signals that may be sent to ask a program to end.
 const SIGNALS: [&str; 7] = ["TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2"];
-/// Treatments of a program when the server stops.
+/// The ways to treat a program when the server stops.
 pub(crate) const ON_SERVER_STOP: [&str; 2] = ["keep", "stop"];
 
-/// The shortest wait before another start: a loop of starts is all that a machine does.
+/// The shortest wait before a restart, in milliseconds, so that a crash loop does not take all of the machine.
 const LEAST_WAIT_MS: u64 = 10;
-/// The smallest file of output, and the most files, that say anything.
+/// The smallest limit of an output file, in bytes.
 const LEAST_SIZE_BYTES: u64 = 1_000;
 const KEPT: Counts = Counts {
     least: 0,
     most: 1_000,
 };
-/// No program starts with less.
+/// The smallest memory limit, in bytes; no program starts with less.
 const LEAST_MEMORY_BYTES: u64 = 1_000_000;
 const LEAST_OPEN_FILES: u32 = 16;
-/// Variables that a program gets before all others.
+/// Variables that every program outside a container has.
 const GIVEN: [&str; 3] = ["PATH", "HOME", "LANG"];
-/// The beginning of names of ours: by one of them a process is found again.
+/// The prefix of reserved variables, by which processes are found again.
 const OWN_PREFIX: &str = "WATERSHED_";
-/// Shells, whose text after `-c` has variables of its own.
+/// Names of shells, which expand variables in their command by themselves.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "zsh", "ksh"];
 
-/// As Docker has it.
+/// The default time between the stop signal and the kill, in milliseconds, as in Docker.
 const GRACE_MS: u64 = 10_000;
-/// The usual soft limit of a login.
+/// The default limit of open files, the usual one of a login.
 const OPEN_FILES: u32 = 1024;
-/// As Docker's rotation is usually set up.
+/// The default limit of an output file in bytes, as Docker's rotation is usually set up.
 const MAX_SIZE_BYTES: u64 = 10_000_000;
 const KEEP: u32 = 5;
-/// The highest port.
+/// The highest port number.
 const MAX_PORT: u32 = 65_535;
 
-/// Keys whose values may be templates.
+/// Keys whose values may contain templates.
 const TEMPLATED: [&str; 4] = ["command", "run", "environment", "docker"];
 
-/// Takes the program of a job or service.
+/// Takes the program of a job or service, `what` being its kind in messages.
 pub(crate) fn take(reader: &mut Reader<'_, '_>, what: &str) -> Program {
     TEMPLATED.iter().for_each(|key| reader.templates_of(key));
     let refs = std::mem::take(&mut reader.about.refs);
@@ -139,7 +139,7 @@ pub(crate) fn take(reader: &mut Reader<'_, '_>, what: &str) -> Program {
     program
 }
 
-/// Refuses variables that no process can have, or that are not theirs to set.
+/// Reports environment variables that have an invalid or a reserved name.
 fn variables(fields: &mut Fields<'_>, program: &Program, names_at: &BTreeMap<String, At>) {
     for (name, text) in &program.environment {
         let at = names_at.get(name).copied().unwrap_or(fields.at());
@@ -160,8 +160,8 @@ fn variables(fields: &mut Fields<'_>, program: &Program, names_at: &BTreeMap<Str
     }
 }
 
-/// Tells of names in a command that stand for nothing. They stay as they are, for programs have dollar signs of their own: so
-/// nothing is told of what a shell is given, and of what an image sets by itself.
+/// Reports `${NAME}` in a command if no such variable is known. Commands of shells are not checked, as shells have
+/// variables of their own.
 fn unknown_names(fields: &mut Fields<'_>, program: &Program, refs: &[String], command_at: &[At]) {
     let first = program.command.first().map(String::as_str).unwrap_or_default();
     let is_shell = SHELLS.contains(&first.rsplit('/').next().unwrap_or_default());
@@ -193,7 +193,7 @@ fn unknown_names(fields: &mut Fields<'_>, program: &Program, refs: &[String], co
     }
 }
 
-/// The beginning of the variables with a service's addresses: `MY_API_`.
+/// Returns the prefix of the variables that hold a service's addresses, such as `MY_API_`.
 fn address_prefix(service: &str) -> String {
     let upper = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -205,7 +205,7 @@ fn address_prefix(service: &str) -> String {
     service.chars().map(upper).chain(['_']).collect()
 }
 
-/// The names in `${NAME}`, as far as they are names of variables.
+/// Returns the names of variables in `${NAME}` expressions of a text.
 fn names_in(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split("${").skip(1);
     parts
@@ -213,7 +213,7 @@ fn names_in(text: &str) -> impl Iterator<Item = &str> {
         .filter(|name| is_variable(name))
 }
 
-/// Takes a wait before another start.
+/// Takes the wait before a restart, in milliseconds.
 pub(crate) fn wait(fields: &mut Fields<'_>, key: &str) -> Option<u64> {
     bounds::milliseconds(
         fields,
@@ -223,7 +223,7 @@ pub(crate) fn wait(fields: &mut Fields<'_>, key: &str) -> Option<u64> {
     )
 }
 
-/// Refuses a path that leads out of the project.
+/// Reports a path that leads out of the project.
 fn refuse_outside(fields: &mut Fields<'_>, path: &str, at: At) {
     let mut depth = 0_i32;
     let mut leaves = path.starts_with('/');
@@ -244,7 +244,7 @@ fn refuse_outside(fields: &mut Fields<'_>, path: &str, at: At) {
     }
 }
 
-/// Refuses a path in a container that the engine can't find.
+/// Reports a path that is not absolute, which a container needs.
 fn refuse_relative(fields: &mut Fields<'_>, what: &str, path: &str, at: At) {
     if !path.starts_with('/') && !is_template(path) {
         let message = format!("{what} is \"{path}\", which is no absolute path");
@@ -392,7 +392,7 @@ fn limits(fields: &mut Fields<'_>, program: &mut Program) {
     block.finish(&LIMITS);
 }
 
-/// The descriptors that a program may open; 0 for no bound.
+/// Takes the limit of open file descriptors; 0 means no limit.
 fn open_files(block: &mut Fields<'_>) -> Option<u32> {
     let at = block.value_at("open_files");
     let number = block.count("open_files")?;
@@ -408,7 +408,7 @@ fn open_files(block: &mut Fields<'_>) -> Option<u32> {
     Some(number)
 }
 
-/// A size that is not smaller than another one.
+/// Reads a size in bytes that is at least `least`; reports a smaller one.
 fn bytes_from(block: &mut Fields<'_>, node: &Node, least: u64, hint: &str) -> Option<u64> {
     let read = bytes(block, node)?;
     if read >= least {
@@ -450,7 +450,7 @@ pub(crate) fn stop(fields: &mut Fields<'_>) -> Stopping {
     stop
 }
 
-/// A signal, with `SIG` before it or without.
+/// Takes the name of a signal, with or without `SIG`.
 fn signal(block: &mut Fields<'_>) -> Option<String> {
     let node = block.text_node("signal")?;
     let text = node.scalar_text().unwrap_or_default();

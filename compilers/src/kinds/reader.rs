@@ -1,4 +1,4 @@
-//! A resource while it is read.
+//! The state in which a resource is read from its settings.
 
 use std::collections::BTreeSet;
 
@@ -16,45 +16,45 @@ use crate::{
     yaml::{Block, Data, Fields, Node, misspelled, unknown_key},
 };
 
-/// A resource while it is read.
+/// A resource that is being read, with the settings not yet taken.
 pub(crate) struct Reader<'a, 'f> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) fields: Fields<'f>,
     pub(crate) about: About<'a>,
     pub(crate) uses: Uses,
-    /// Its SQL, to be parsed for what it reads.
+    /// The pieces of SQL to be parsed.
     pub(crate) blocks: Vec<SqlBlock>,
 }
 
-/// The settings of all resources, and the facts about one before its settings are read.
+/// The settings that all kinds share, and facts known before a kind's own settings are read.
 pub(crate) struct About<'a> {
     pub(crate) name: &'a str,
-    /// It is declared as a source.
+    /// True if the resource is declared as a source.
     pub(crate) is_source: bool,
     pub(crate) version: u32,
     pub(crate) display_name: String,
     pub(crate) sql: Option<SqlText>,
-    /// The names that its list `refs` has.
+    /// The names in the resource's list `refs`.
     pub(crate) refs: Vec<String>,
     pub(crate) templating: bool,
-    /// Keys of the file itself: others come from defaults or overrides, where more is let pass.
+    /// Keys that the file itself sets; unknown keys from defaults and overrides are tolerated.
     pub(crate) own_keys: BTreeSet<String>,
 }
 
-/// The result of reading settings.
+/// The result of reading a resource's settings.
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(crate) spec: Spec,
     pub(crate) refs: Vec<RawRef>,
-    /// Connectors that it uses; they count where they are declared.
+    /// Connectors that the resource uses; only declared ones become refs.
     pub(crate) connectors: Vec<String>,
-    /// Resources that come with it.
+    /// Resources that this one implies.
     pub(crate) implied: Vec<Implied>,
-    /// The place where a model says its table.
+    /// The place where a model names its output table, if it does.
     pub(crate) table_at: Option<At>,
 }
 
-/// A resource that comes with another one.
+/// A resource that another one implies.
 #[derive(Debug)]
 pub(crate) struct Implied {
     pub(crate) kind: Kind,
@@ -81,7 +81,7 @@ impl Reader<'_, '_> {
         self.fields.findings()
     }
 
-    /// The name for people; `title` is its old name.
+    /// Takes the display name, from `display_name` or the deprecated `title`.
     pub(crate) fn display_name(&mut self) -> String {
         let title = self.fields.text("title").unwrap_or_default();
         if self.about.display_name.is_empty() {
@@ -95,13 +95,13 @@ impl Reader<'_, '_> {
         self.fields.text(key).unwrap_or_default()
     }
 
-    /// Values of a list as they are.
+    /// Takes the items of a list as plain values.
     pub(crate) fn values(&mut self, key: &str) -> Vec<watershed_proto::Value> {
         let items = self.fields.list(key).unwrap_or_default();
         items.iter().map(Node::to_value).collect()
     }
 
-    /// Says that a kind has no SQL, if there is some.
+    /// Reports SQL in a resource of a kind that takes none.
     pub(crate) fn refuse_sql(&mut self, kind: Kind) {
         if let Some(sql) = self.about.sql.take() {
             let at = first_line(&sql.text, &sql.place);
@@ -110,7 +110,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Refuses what was not taken, if the file itself says it; of defaults and overrides nearly known keys are told.
+    /// Reports unknown keys that the file itself sets; of those from defaults and overrides, only keys that resemble a
+    /// known one.
     pub(crate) fn finish(&mut self, known: &Block) {
         let own = std::mem::take(&mut self.about.own_keys);
         for (key, entry) in self.fields.take_rest() {
@@ -122,7 +123,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads the templates in a key's value for what they use.
+    /// Records what the templates in a key's value use.
     pub(crate) fn templates_of(&mut self, key: &str) {
         if let Some(entry) = self.fields.take(key) {
             self.templates_in(&entry.value);
@@ -130,7 +131,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Has conditions tried by the engine's parser.
+    /// Adds conditions to the statements that the engine's parser checks.
     pub(crate) fn conditions(&mut self, conditions: &[Node]) {
         let (templating, context) = (self.about.templating, self.context);
         let made = conditions
@@ -139,7 +140,7 @@ impl Reader<'_, '_> {
         self.blocks.extend(made);
     }
 
-    /// Has the SQL of a data block parsed for what it reads.
+    /// Adds the SQL of a data block to the statements that the engine's parser reads.
     pub(crate) fn read_sql(&mut self, found: &DataBlock, purpose: Purpose) {
         if let Some(sql) = &found.sql {
             let (templating, context) = (self.about.templating, self.context);
@@ -149,7 +150,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Takes a data block under a key.
+    /// Takes the data block under a key.
     pub(crate) fn data(
         &mut self,
         key: &str,
@@ -167,7 +168,7 @@ impl Reader<'_, '_> {
         Some(found.resolver)
     }
 
-    /// Notes the templates in a value.
+    /// Records what the templates in a value use.
     pub(crate) fn templates_in(&mut self, node: &Node) {
         match &node.data {
             Data::List(items) => items.iter().for_each(|item| self.templates_in(item)),
@@ -185,7 +186,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// A kind with its article.
+/// Returns the name of a kind with its article.
 pub(crate) fn a_kind(kind: Kind) -> String {
     let article = if kind.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) {
         "an"

@@ -1,4 +1,4 @@
-//! Reports: queries that people are sent the result of.
+//! Reports: queries whose result is sent to people.
 
 use watershed_proto::{ReportExport, ReportSpec, Schedule};
 
@@ -50,13 +50,13 @@ blocks! {
     }
 }
 
-/// Formats of the file that is sent.
+/// The formats of the file that is sent.
 const FORMATS: [&str; 4] = ["csv", "xlsx", "parquet", "pdf"];
 
-/// Ways to fetch rows that need a format.
+/// Ways to fetch rows for which a format is required.
 const NEED_FORMAT: [&str; 3] = ["sql", "metrics", ""];
 
-/// Reads a report.
+/// Reads a report from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.fields.deprecations(&REPORT);
     reader.refuse_sql(Kind::Report);

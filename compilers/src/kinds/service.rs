@@ -91,26 +91,27 @@ const ON_FAILURE: [&str; 3] = ["restart", "stop", "alert"];
 const STRATEGIES: [&str; 2] = ["rolling", "replace"];
 const ON_DEADLINE: [&str; 2] = ["fail", "force"];
 
-/// The most replicas of a service: what a machine can bear of programs that do anything.
+/// The largest number of replicas of a service.
 pub const REPLICAS_MAX: u32 = 1_000;
-/// The shortest time between two probes: one of each copy would be all that a machine does.
+/// The shortest interval between two probes, in milliseconds.
 const LEAST_INTERVAL_MS: u64 = 50;
-/// The shortest deadline: nothing is ready before it has lived for 0.75 s.
+/// The shortest deadline in milliseconds; no process is ready before it has lived for 0.75 s.
 const LEAST_DEADLINE_MS: u64 = 1_000;
 
-/// 10 s to 5 min keeps a crash loop cheap; 10 min is twice the longest wait, so a loop at it is never stable.
+/// The first wait before a restart, in milliseconds. Waits of 10 s to 5 min keep a crash loop cheap; the stable window
+/// of 10 min is twice the longest wait, so that no crash loop counts as stable.
 const BASE_MS: u64 = 10_000;
 const CAP_MS: u64 = 300_000;
 const STABLE_MS: u64 = 600_000;
 const ATTEMPTS: u32 = 5;
 const INTERVAL_MS: u64 = 10_000;
 const TIMEOUT_MS: u64 = 2_000;
-/// Tolerates a lost answer.
+/// The default number of failed probes before a check fails; tolerates a lost answer.
 const THRESHOLD: u32 = 3;
 const MIN_HEALTHY_MS: u64 = 10_000;
 const DEADLINE_MS: u64 = 600_000;
 
-/// Numbers of copies.
+/// The bounds of the number of replicas.
 const COPIES: Counts = Counts {
     least: 0,
     most: REPLICAS_MAX,
@@ -122,7 +123,7 @@ const AT_LEAST_ONE: Counts = Counts {
 const EACH_COPY: &str = "each copy is asked so often";
 const MIN_LIFE: &str = "nothing is ready before it has lived for 0.75 s";
 
-/// Reads a service.
+/// Reads a service from its settings.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Service);
     for key in ["timeout", "retries", "schedule", "success_codes"] {
@@ -182,7 +183,7 @@ fn restart(fields: &mut Fields<'_>) -> RestartPolicy {
     policy
 }
 
-/// The time after which a process was stable; 0 for never.
+/// Takes the time in milliseconds after which a process counts as stable; 0 for never.
 fn stable_window(block: &mut Fields<'_>) -> Option<u64> {
     let entry = block.take("stable_window")?;
     if entry.value.scalar_text().as_deref() == Some("never") {
@@ -250,7 +251,7 @@ fn http(fields: &mut Fields<'_>, ports: &[Port]) -> Option<HttpCheck> {
     })
 }
 
-/// A status, or a range of them.
+/// Reads an HTTP status, or a range of them.
 fn statuses(block: &mut Fields<'_>, node: &Node) -> (u32, u32) {
     let text = node.scalar_text().unwrap_or_default();
     let (first, last) = text.split_once('-').unwrap_or((&text, &text));
@@ -281,7 +282,7 @@ fn tcp(fields: &mut Fields<'_>, ports: &[Port]) -> Option<TcpCheck> {
     Some(TcpCheck { port })
 }
 
-/// The port of a check: one of the service's.
+/// Takes the name of the port of a check, which must be a port of the service.
 fn port(block: &mut Fields<'_>, ports: &[Port]) -> String {
     let at = block.value_at("port").unwrap_or(block.at());
     let name = block.text("port").unwrap_or_default();

@@ -23,14 +23,14 @@ blocks! {
         "colors": Block(&COLORS), "The primary and the secondary colour." => "light";
     }
 
-    /// Keys of the old block `colors`.
+    /// Keys of the deprecated block `colors`.
     pub(crate) static COLORS = "colors" Kept {
         "primary": Text, "The primary colour.";
         "secondary": Text, "The secondary colour.";
     }
 }
 
-/// Reads a theme.
+/// Reads a theme from its settings.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Theme);
     let spec = spec(&mut reader.fields);
@@ -40,7 +40,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     Declared::new(Spec::Theme(Box::new(spec)))
 }
 
-/// Takes a dashboard's theme: a name, which the manifest gives where nothing is said, or colours.
+/// Takes the theme of a dashboard: a name, by default the manifest's, or colours.
 pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> (String, Option<ThemeSpec>) {
     let Some(entry) = fields.take("theme") else {
         return (context.manifest.theme.clone(), None);
@@ -92,7 +92,7 @@ fn spec(fields: &mut Fields<'_>) -> ThemeSpec {
     }
 }
 
-/// Colours by variable, old names of variables replaced.
+/// Reads colours by variable; deprecated names of variables are replaced.
 fn colours(map: Map, _: At, fields: &mut Fields<'_>) -> BTreeMap<String, String> {
     let findings = fields.findings();
     let mut found = BTreeMap::new();

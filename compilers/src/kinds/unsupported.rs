@@ -1,4 +1,4 @@
-//! Kinds that are recognised and do nothing yet: their names, and those of what comes with them.
+//! Kinds that are recognised and do nothing yet.
 
 use crate::{
     diagnostics::{At, Code, Findings, Role},
@@ -6,7 +6,7 @@ use crate::{
     resource::Kind,
 };
 
-/// Reports that resources of a kind do nothing here, or not yet.
+/// Reports that resources of a kind do nothing here, or are not supported yet.
 pub(crate) fn warn(kind: Kind, draft: &Draft, findings: &mut Findings) {
     let (code, message) = match kind {
         Kind::Skill | Kind::Translation | Kind::AiEval => (
@@ -21,7 +21,7 @@ pub(crate) fn warn(kind: Kind, draft: &Draft, findings: &mut Findings) {
     findings.add(draft.name_at, code, message);
 }
 
-/// The resource that a file is by where it stands.
+/// Returns the resource that a file is by its path alone, and reports that it does nothing.
 pub(crate) fn document(kind: Kind, name: &str, findings: &mut Findings) -> Draft {
     let name_at = At::start(Role::Yaml);
     let message = format!("{kind} \"{name}\" is kept and does nothing here");

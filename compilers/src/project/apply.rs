@@ -1,4 +1,4 @@
-//! From file events to what they touch: groups, names, resources, cycles, findings.
+//! The effect of file events on groups, names, resources, cycles and findings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,12 +16,12 @@ use crate::{
     sql::{Cache, CacheKey, SqlAnalysis, SqlError, SqlParser},
 };
 
-/// Statements that the engine's parser is handed at once: bounds the memory of their trees.
+/// The number of statements handed to the engine's parser at once, which bounds the memory for their trees.
 const BATCH: usize = 256;
 
 impl Project {
-    /// Takes what happened to files and brings resources and findings up to date, asking `parser` for what it has
-    /// not seen before. Costs in proportion to what the events touch.
+    /// Applies file events and updates resources and findings, asking `parser` only about statements it has not seen.
+    /// The cost is proportional to what the events affect.
     pub fn apply(&mut self, events: impl IntoIterator<Item = FileEvent>, parser: &dyn SqlParser) -> Changes {
         // Before the events: crossing the limit, in either direction, changes what every file means.
         let was_over = self.files.over_limit();
@@ -62,7 +62,7 @@ impl Project {
         }
     }
 
-    /// Has every group looked at again.
+    /// Marks all groups to be compiled again.
     pub(super) fn touch_all(&self, work: &mut Work) {
         work.groups.extend(self.groups.keys().cloned());
         for path in self.files.paths() {
@@ -89,7 +89,7 @@ impl Project {
         self.analyse(parser, work);
     }
 
-    /// Reads groups anew; answers whether a connector came, went or changed.
+    /// Compiles the marked groups again; returns true if a connector was added, removed or changed.
     fn read_groups(&mut self, work: &mut Work) -> bool {
         let keys: Vec<String> = work.groups.iter().cloned().collect();
         // What one group says does not depend on another.
@@ -101,7 +101,7 @@ impl Project {
         connectors
     }
 
-    /// Puts what was read of a group in the place of what it was; answers whether a connector came, went or changed.
+    /// Replaces a group by its new compilation; returns true if a connector was added, removed or changed.
     fn replace_group(&mut self, key: &str, read: Option<Group>, work: &mut Work) -> bool {
         // Taken back whole and entered whole. An edit of the difference would have to know all that a group may claim.
         let before = self.groups.remove(key);
@@ -118,7 +118,7 @@ impl Project {
         differs
     }
 
-    /// Takes back what a group claims and reads.
+    /// Removes the claims, outputs and reads of a group.
     fn withdraw(&mut self, key: &str, group: &Group, work: &mut Work) {
         for (index, draft) in group.compiled.drafts.iter().enumerate() {
             let name = ResourceKey::new(draft.kind, &draft.name);
@@ -139,7 +139,7 @@ impl Project {
         }
     }
 
-    /// Remembers who won a name before it was touched.
+    /// Records the winner of a name, and its resource, from before the first change.
     fn note_name(&self, name: &ResourceKey, work: &mut Work) {
         if !work.names.contains_key(name) {
             work.names.insert(name.clone(), self.claims.winner(name).cloned());
@@ -212,7 +212,8 @@ impl Project {
         })
     }
 
-    /// Drivers by connector name: the manifest's, overridden by connector files; of those the smaller path wins.
+    /// Returns drivers by connector name, the manifest's overridden by connector files; of several files, the smallest
+    /// path wins.
     pub(super) fn connector_drivers(&self) -> BTreeMap<String, String> {
         let mut drivers = self.manifest.connectors.clone();
         let connectors = self
@@ -224,7 +225,7 @@ impl Project {
         drivers
     }
 
-    /// Has the statements of touched groups analysed: from the cache, or by the parser in batches.
+    /// Analyses the statements of touched groups, from the cache or by the parser in batches.
     fn analyse(&mut self, parser: &dyn SqlParser, work: &Work) {
         let version = parser.version().to_owned();
         self.parser_version.clone_from(&version);
@@ -270,13 +271,13 @@ impl Project {
         }
     }
 
-    /// Keys of all statements that the project holds.
+    /// Returns the keys of all statements in the project.
     pub(super) fn live_statements(&self) -> BTreeSet<CacheKey> {
         let texts = self.groups.values().flat_map(statements);
         texts.map(|text| Cache::key(&self.parser_version, text)).collect()
     }
 
-    /// Enters what touched groups claim and read, and finds who is to be linked anew.
+    /// Records the claims and reads of touched groups, and marks the groups that must be linked again.
     fn settle_claims(&mut self, work: &mut Work) {
         let keys: Vec<String> = work
             .groups
@@ -326,7 +327,7 @@ impl Project {
         self.settle_outputs(work);
     }
 
-    /// Finds who asks for a table that another one has, had or asks for too.
+    /// Marks the groups of models that compete, or competed, for a table.
     fn settle_outputs(&self, work: &mut Work) {
         let linked = work.links.iter().filter_map(|key| self.groups.get(key));
         let tables = linked.flat_map(outputs::tables).map(|(_, _, table)| table);
@@ -414,7 +415,7 @@ impl Project {
         }
     }
 
-    /// Replaces the findings that came from something.
+    /// Replaces the findings of a source.
     pub(super) fn report(&mut self, source: Source, mut found: Vec<Diagnostic>, work: &mut Work) {
         found.sort();
         found.dedup();
@@ -447,10 +448,10 @@ impl Project {
     }
 }
 
-/// Places at which one key without effect is told: more of the same help nobody.
+/// The number of places at which one key without effect is reported.
 const MOST_PLACES: usize = 20;
 
-/// Leaves out what is told again and again of one key, and says with the last one that is left how often.
+/// Drops repeated findings about one key without effect, and notes on the last remaining one how many were dropped.
 fn shorten(all: &mut Vec<Diagnostic>) {
     let mut told: BTreeMap<String, usize> = BTreeMap::new();
     for found in all.iter().filter(|found| found.code == Code::NoEffectYet) {
@@ -477,7 +478,7 @@ fn shorten(all: &mut Vec<Diagnostic>) {
     });
 }
 
-/// The claims of a group, each with the name that it is on.
+/// Returns the names that a group claims, each with its claim.
 fn claims(key: &str, group: &Group) -> Vec<(ResourceKey, Claim)> {
     let drafts = group.compiled.drafts.iter().enumerate();
     let claimed = drafts.map(|(index, draft)| {
@@ -487,7 +488,7 @@ fn claims(key: &str, group: &Group) -> Vec<(ResourceKey, Claim)> {
     claimed.collect()
 }
 
-/// The models of a group with the tables that they ask for.
+/// Returns the models of a group with the tables that they write.
 fn writers(key: &str, group: &Group) -> Vec<(String, Writer)> {
     let drafts = &group.compiled.drafts;
     let writer = |(index, name, table)| {
@@ -506,7 +507,7 @@ fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {
     }
 }
 
-/// Hands the analyses of a group's statements to it, by their keys in the order of the statements.
+/// Assigns the analyses of statements to a group, by cache keys in the order of the statements.
 fn attach_analyses(group: &mut Group, cache: &Cache, cache_keys: Vec<CacheKey>) {
     let mut found = cache_keys
         .into_iter()

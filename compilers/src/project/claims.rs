@@ -1,23 +1,23 @@
-//! Claims on names: the declarations of a name, and the one of several that wins.
+//! Claims on names: all declarations of each name, and the winner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::resource::{Kind, ResourceKey};
 
-/// A declaration of a name. The smaller wins.
+/// A declaration of a name; the smallest claim wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
-    /// It came with another resource.
+    /// True if another resource implies the declaration.
     pub(super) implicit: bool,
-    /// The first path of the group.
+    /// The first path of the group's files.
     pub(super) path: String,
-    /// The group.
+    /// The key of the group: its stem, or the path of a file that is a resource by itself.
     pub(super) group: String,
-    /// The draft's place in the group.
+    /// The index of the draft in the group.
     pub(super) draft: usize,
 }
 
-/// All declarations by name.
+/// All claims, by name.
 #[derive(Debug, Default)]
 pub(super) struct Claims(BTreeMap<ResourceKey, BTreeSet<Claim>>);
 
@@ -44,7 +44,7 @@ impl Claims {
         self.0.get(key).into_iter().flatten()
     }
 
-    /// Names of a kind, in lower case.
+    /// Returns all claimed names of a kind, in lower case.
     pub(super) fn names(&self, kind: Kind) -> impl Iterator<Item = &str> {
         let all = self.0.keys().filter(move |key| key.kind == kind);
         all.map(|key| key.name.as_str())

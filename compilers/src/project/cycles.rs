@@ -1,4 +1,4 @@
-//! Resources that read, in the end, themselves.
+//! Cycles of resources that read one another.
 //!
 //! A cycle that is new, or gone, holds a resource of which something was touched, or did. So it is enough to look at
 //! what can be reached from touched resources and from those that were on a cycle with them.
@@ -15,14 +15,14 @@ use crate::{
     sql::{TokenKind, tokens},
 };
 
-/// Names of a cycle that are spelled out.
+/// The number of names of a cycle that a message lists.
 const MAX_SPELLED: usize = 20;
-/// Largest knot of cycles in which each member is told its shortest one: finding those is quadratic.
+/// The largest component in which every member is shown its shortest cycle, as the search is quadratic.
 const MAX_SHORTEST: usize = 64;
 
 type Resources = BTreeMap<ResourceKey, Resource>;
 
-/// The cycles of resources that may have come onto one or left one: for each its cycle, or none.
+/// Returns the cycle, or none, of each resource that may have joined or left one.
 pub(super) fn find(
     resources: &Resources,
     touched: &BTreeSet<ResourceKey>,
@@ -69,15 +69,15 @@ fn successors<'a>(resources: &'a Resources, key: &ResourceKey) -> Vec<&'a Resour
         .collect()
 }
 
-/// Strongly connected components that can be reached from some resources, by Tarjan's algorithm. Its own stack, so
-/// that long chains are no matter.
+/// Strongly connected components reachable from given resources, found by Tarjan's algorithm with an explicit stack, so
+/// that long chains don't overflow.
 struct Knots<'a> {
     resources: &'a Resources,
-    /// The numbers of the resources that were entered.
+    /// The visit numbers of resources, in order of discovery.
     numbers: HashMap<&'a ResourceKey, usize, FxBuildHasher>,
-    /// By number.
+    /// The visits, by number.
     visits: Vec<Visit<'a>>,
-    /// Numbers of those that belong to no component yet.
+    /// The numbers of resources that are not yet assigned to a component.
     open: Vec<usize>,
     knots: Vec<Vec<&'a ResourceKey>>,
 }
@@ -88,7 +88,7 @@ struct Visit<'a> {
     is_open: bool,
 }
 
-/// A resource on the way from a root, with the ones it reads that are still to be looked at.
+/// The number of a resource on the search stack, with the successors still to be visited.
 type Step<'a> = (usize, Vec<&'a ResourceKey>);
 
 impl<'a> Knots<'a> {
@@ -179,7 +179,7 @@ impl<'a> Knots<'a> {
     }
 }
 
-/// The names from a member back to itself; none when it is alone and does not read itself.
+/// Returns the names on a cycle from a member back to itself; none for a single member that does not read itself.
 fn spell(resources: &Resources, key: &ResourceKey, members: &BTreeSet<&ResourceKey>) -> Option<Vec<String>> {
     let inside = |from: &ResourceKey| {
         let all = successors(resources, from).into_iter();
@@ -229,7 +229,7 @@ fn shortest<'a>(
     vec![key]
 }
 
-/// In a large knot: the first names of a way on, which comes back in the end.
+/// Returns the first resources of a path inside a large component, which eventually leads back to `key`.
 fn onwards<'a>(
     key: &'a ResourceKey,
     inside: impl Fn(&ResourceKey) -> Vec<&'a ResourceKey>,
@@ -246,7 +246,7 @@ fn onwards<'a>(
     path
 }
 
-/// The finding of a member: at the place where it reads the next one.
+/// Returns the finding about a member of a cycle, at the place where it reads the next one.
 pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -> Diagnostic {
     let own = &resource.name;
     let (message, hint) = match cycle {
@@ -296,16 +296,17 @@ pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -
     finding.in_file(path.map_or("", String::as_str), Some(&about))
 }
 
-/// A part of a resource that reads another.
+/// The part of a resource that contains a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// A test, and nothing else.
+    /// Only a test of the resource.
     Test,
-    /// Its own SQL, or a ref of its file.
+    /// The resource's own SQL or refs.
     Itself,
 }
 
-/// Returns the place where a name is first read in the SQL, and what reads it; the beginning where it is not found.
+/// Returns the place where the SQL first reads a name, and the part that does; the start of the file if the name is not
+/// found.
 fn place(group: &Group, own: &str, next: &str) -> (At, Reader) {
     let start = At::start(if group.sql.is_some() {
         Role::Sql

@@ -11,19 +11,19 @@ use crate::{
     text::names,
 };
 
-/// A ref to nothing.
+/// A ref to a resource that no file declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Dangling {
     pub(super) kind: Kind,
     pub(super) name: String,
     pub(super) path: String,
     pub(super) at: At,
-    /// It stands in a template: a plain name there would be that of any table.
+    /// True if the ref stands in a template, where a table that no file declares is named without `ref`.
     pub(super) is_template: bool,
 }
 
 impl Project {
-    /// Tells what dangles now, and takes back what does not any more.
+    /// Reports dangling refs, and drops findings about refs that are resolved.
     pub(super) fn settle_refs(&mut self, work: &mut Work) {
         let touched = work.before.keys().filter(|key| !self.dangling.contains_key(key));
         for key in touched.cloned().collect::<Vec<_>>() {
@@ -71,7 +71,7 @@ impl Project {
 }
 
 impl Group {
-    /// Returns true if its files say so little that other names than theirs may be meant.
+    /// Returns true if the group has errors and no draft that compiles, so that its declarations are unknown.
     fn is_ruin(&self) -> bool {
         let broken = |draft: &crate::draft::Draft| matches!(draft.body, Body::Broken);
         self.compiled.findings.has_errors() && self.compiled.drafts.iter().all(broken)

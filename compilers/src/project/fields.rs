@@ -1,5 +1,4 @@
-//! Names of fields in dashboards, as far as they can be told without the engine: what patterns and expressions choose
-//! only it knows.
+//! Checks of field names in dashboards without the engine, which alone resolves patterns and expressions.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +12,11 @@ use crate::{
     text::Span,
 };
 
-/// Metrics views above one another that are followed: more are a cycle, most likely.
+/// The depth to which parents of metrics views are followed; a longer chain is likely a cycle.
 const DEEPEST: usize = 16;
 
 impl Project {
-    /// Looks again at the dashboards that were touched, and at those over what was.
+    /// Checks the touched dashboards again, and those that read a touched metrics view.
     pub(super) fn settle_fields(&mut self, work: &mut Work) {
         let touched: Vec<ResourceKey> = work
             .before
@@ -43,7 +42,7 @@ impl Project {
         }
     }
 
-    /// Enters who reads what.
+    /// Records which metrics views and components a dashboard reads.
     fn rebind(&mut self, key: &ResourceKey, before: Option<&Resource>) {
         for target in before.into_iter().flat_map(read_by) {
             if let Some(readers) = self.dashboards.get_mut(&target) {
@@ -79,7 +78,7 @@ impl Project {
         unknown.iter().map(|one| tell(resource, one)).collect()
     }
 
-    /// The fields of a metrics view; none if only the engine can tell.
+    /// Returns the fields of a metrics view; none if only the engine can tell.
     fn view(&self, name: &str, deepest: usize) -> Option<Fields> {
         let key = ResourceKey::new(Kind::MetricsView, name);
         let resource = self.resources.get(&key).filter(|one| one.health == Health::Ok)?;
@@ -93,7 +92,7 @@ impl Project {
         parent.given_to(spec)
     }
 
-    /// Dimensions of all metrics views on a canvas.
+    /// Returns the dimensions of all metrics views on a canvas; none if only the engine can tell.
     fn dimensions_of(&self, canvas: &Resource) -> Option<Vec<String>> {
         let mut dimensions = Vec::new();
         for to in canvas.refs.iter().filter(|to| to.kind == Kind::Component) {

@@ -1,4 +1,4 @@
-//! The project's files with their contents.
+//! The files of the project, with their contents.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use crate::{
 
 type Stored = Result<Arc<[u8]>, FileProblem>;
 
-/// All files that may count, with their contents.
+/// All relevant files with their contents, including those that the manifest ignores.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     stored: BTreeMap<String, Stored>,
@@ -22,7 +22,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Takes events; answers the paths of which anything changed.
+    /// Applies events; returns the paths of files that changed.
     pub(super) fn take(&mut self, events: impl IntoIterator<Item = FileEvent>) -> BTreeSet<String> {
         let mut changed = BTreeSet::new();
         for event in events {
@@ -54,7 +54,7 @@ impl Files {
         changed
     }
 
-    /// Sets what the manifest ignores; answers whether that changed.
+    /// Sets the paths that the manifest ignores; returns true if they changed.
     pub(super) fn ignore(&mut self, paths: &[String]) -> bool {
         if self.ignored == paths {
             return false;
@@ -87,7 +87,7 @@ impl Files {
             .filter(|path| !self.is_ignored(path))
     }
 
-    /// A file that counts.
+    /// Returns the content of a file that is not ignored.
     pub(super) fn get(&self, path: &str) -> Option<Content<'_>> {
         let stored = self.stored.get(path).filter(|_| !self.is_ignored(path))?;
         Some(stored.as_ref().map(AsRef::as_ref))

@@ -1,4 +1,4 @@
-//! Tables of which a unit test gives no rows.
+//! The check that unit tests give rows for every table of the project.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,7 +8,7 @@ use crate::{
     sql::{Outcome, SqlAnalysis},
 };
 
-/// A unit test that would read a table of the project.
+/// Returns the finding about a unit test that would read a table of the project.
 pub(super) fn not_given(draft: &Draft, block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     if block.purpose != Purpose::UnitTest {
         return None;

@@ -1,13 +1,13 @@
-//! Work on many things, shared among the cores. The results stand in the order of the things, so nobody can tell.
+//! Parallel work on many items, with results in the order of the items.
 
 use std::{num::NonZeroUsize, panic::resume_unwind, thread};
 
-/// Things that are worth a thread: starting one costs as much as some dozens of them.
+/// The number of items for which another thread is worth its start.
 const WORTH: usize = 128;
-/// Threads at most: a burst only, in a process that has other things to do.
+/// The largest number of threads, as the process has other work.
 const MOST: usize = 4;
 
-/// Returns what `work` makes of each thing.
+/// Returns the results of `work` for all items, in their order.
 pub(super) fn map<T: Sync, R: Send>(things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let lanes = (things.len() / WORTH).clamp(1, cores.min(MOST));

@@ -1,4 +1,4 @@
-//! Drafts that meet the rest of the project: names won and lost, refs bound, meanings made.
+//! Linking of drafts with the rest of the project: names, refs, meanings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,17 +24,17 @@ use crate::{
     template::NEUTRAL,
 };
 
-/// A linked group: all names are known.
+/// The result of linking a group.
 #[derive(Default)]
 pub(super) struct Linked {
     pub(super) resources: Vec<Resource>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Refs to nothing, by the resource that holds them.
+    /// Refs to resources that don't exist, by the resource that holds them.
     pub(super) dangling: Vec<(ResourceKey, Vec<Dangling>)>,
 }
 
 impl Group {
-    /// Takes what the engine said about the group's SQL: what can't be parsed breaks it.
+    /// Reports SQL of the group that the engine's parser rejects, and marks its drafts as broken.
     pub(super) fn judge(&mut self) {
         let mut found = Vec::new();
         for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
@@ -75,7 +75,7 @@ impl Group {
         self.analyses.clear();
     }
 
-    /// Tells of files that are known only when the SQL is run: once for each piece of SQL.
+    /// Reports pieces of SQL whose input files are known only at run time, once each.
     fn tell_unknown_inputs(&mut self) {
         let mut found = Vec::new();
         for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
@@ -98,7 +98,7 @@ impl Group {
     }
 }
 
-/// A block that reads files of which its text does not tell which.
+/// Returns the finding about SQL that reads files which its text does not name.
 fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     let function = analyses.iter().find_map(|analysis| analysis.untold.first())?;
     let call = tokens(&block.text)
@@ -117,7 +117,7 @@ fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Find
     })
 }
 
-/// Returns the finding about a block's SQL. Of a template only findings that hold in every run count.
+/// Returns the finding about a block's SQL. In templates, only errors that occur in every run count.
 fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     for (statement, analysis) in block.statements.iter().zip(analyses) {
         let is_metrics_sql = block.tables == Kind::MetricsView;
@@ -190,14 +190,14 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
     None
 }
 
-/// The first word of a statement that yields no rows.
+/// Returns the first word of a statement if it is one that yields no rows.
 fn statement_word(sql: &str) -> Option<String> {
     let first = Tokens::from_sql(sql).find(|token| token.kind != TokenKind::Comment)?;
     let word = first.text.to_uppercase();
     (first.kind == TokenKind::Word && ENGINE.yields_no_rows(&word)).then_some(word)
 }
 
-/// The connectors that a model uses.
+/// Returns the connectors that a model uses.
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
     let files = spec.export.as_ref().map(|export| export.connector.as_str());
     let blocks = spec.partitions.iter().chain(&spec.incremental_state);
@@ -224,7 +224,7 @@ fn model(draft: &Draft) -> Option<&ModelSpec> {
     }
 }
 
-/// The names that a group may bind to.
+/// Returns the resources that a group's names may bind to.
 pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
     let mut names = BTreeSet::new();
     for (draft, analyses) in group.compiled.drafts.iter().zip(analyses_of(group)) {
@@ -250,7 +250,7 @@ fn analyses_of(group: &Group) -> impl Iterator<Item = &[Vec<Arc<SqlAnalysis>>]> 
         .chain(std::iter::repeat(&[] as &[_]))
 }
 
-/// Makes the resources that a group wins, and all findings about its files.
+/// Returns the resources whose names a group wins, and all findings about its files.
 pub(super) fn link(
     key: &str,
     groups: &BTreeMap<String, Group>,
@@ -308,7 +308,7 @@ pub(super) fn link(
     linked
 }
 
-/// Lists the refs of a winner that no file declares.
+/// Lists the refs of a draft that no file declares.
 fn dangling(
     draft: &Draft,
     analyses: &[Vec<Arc<SqlAnalysis>>],
@@ -372,7 +372,7 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim, first: Option<&Group>
     group.paths().iter().map(tell).collect()
 }
 
-/// The same resource as one that does not compile.
+/// Returns the resource, marked as broken and without a spec.
 fn broken(made: Resource, version: &Arc<str>) -> Resource {
     Resource {
         spec: Spec::None,
@@ -464,7 +464,7 @@ fn resource(
     made
 }
 
-/// Takes the spec of a kind other than models.
+/// Sets the spec and the meaning of a resource of a kind other than model.
 fn declare(made: &mut Resource, spec: &Spec) {
     let meaning = meaning::fingerprint_declared(spec, &made.refs);
     made.spec = spec.clone();
@@ -472,7 +472,7 @@ fn declare(made: &mut Resource, spec: &Spec) {
     made.meaning = meaning;
 }
 
-/// The meaning of a resource without a spec.
+/// Returns the meaning of a resource without a spec.
 fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
     let mut hasher = blake3::Hasher::new();
     hasher.update(kind.as_str().as_bytes());
@@ -482,7 +482,7 @@ fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
     }
 }
 
-/// The functions, types and tables that a model's SQL names and that are no models.
+/// Returns the functions, types and tables that a model's SQL uses, except models.
 fn uses_of(read: &[&SqlAnalysis], bound: &BTreeSet<String>) -> Vec<String> {
     let names = read.iter().flat_map(|analysis| analysis.names.iter().cloned());
     let tables = read

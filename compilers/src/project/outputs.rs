@@ -1,4 +1,4 @@
-//! The tables that models write, and the one of several models that has a table.
+//! The tables that models write, and the model that owns each.
 //!
 //! Two models of different names may ask for one table. The first of them by its path has it, in whatever order their
 //! files came: of the other one nothing is built, so that neither takes the rows of the other for its own.
@@ -12,16 +12,16 @@ use crate::{
     resource::{Kind, ResourceKey, Spec},
 };
 
-/// A model that asks for a table. The smaller has it.
+/// A model that writes a table; the smallest owns it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Writer {
-    /// Its declaration.
+    /// The claim of the model on its name.
     pub(super) claim: Claim,
-    /// Its name.
+    /// The key of the model.
     pub(super) key: ResourceKey,
 }
 
-/// The models that ask for tables, by the tables' names in lower case.
+/// The models that write each table, by the table's name in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Outputs(BTreeMap<String, BTreeSet<Writer>>);
 
@@ -39,20 +39,20 @@ impl Outputs {
         }
     }
 
-    /// Returns the model that has a table. Who loses its own name writes nothing.
+    /// Returns the model that owns a table. Models that lost their own name are skipped.
     pub(super) fn owner(&self, table: &str, claims: &Claims) -> Option<&Writer> {
         let mut writers = self.0.get(table).into_iter().flatten();
         writers.find(|writer| claims.winner(&writer.key) == Some(&writer.claim))
     }
 
-    /// Returns the groups of all that ask for a table, if it is one that was fought over.
+    /// Returns the groups of all models that write a table.
     pub(super) fn groups(&self, table: &str) -> impl Iterator<Item = &String> {
         let writers = self.0.get(table).into_iter().flatten();
         writers.map(|writer| &writer.claim.group)
     }
 }
 
-/// Returns the table that a model asks for, in lower case; none for what is no model or does not compile.
+/// Returns the table that a model writes, in lower case; none if the draft is no model or does not compile.
 pub(super) fn table(draft: &Draft) -> Option<String> {
     let Body::Spec(spec) = &draft.body else {
         return None;
@@ -65,7 +65,7 @@ pub(super) fn table(draft: &Draft) -> Option<String> {
     Some(said.unwrap_or(&draft.name).to_ascii_lowercase())
 }
 
-/// Returns the tables that the models of a group ask for, with the place of each among the drafts.
+/// Returns the tables that the models of a group write, each with the index of the draft and the model's key.
 pub(super) fn tables(group: &Group) -> impl Iterator<Item = (usize, ResourceKey, String)> {
     let drafts = group.compiled.drafts.iter().enumerate();
     drafts.filter_map(|(index, draft)| {
@@ -74,7 +74,7 @@ pub(super) fn tables(group: &Group) -> impl Iterator<Item = (usize, ResourceKey,
     })
 }
 
-/// The finding about a model whose table another one has.
+/// Returns the finding about a model whose table is owned by another model.
 pub(super) fn other_writer(
     draft: &Draft,
     group: &Group,

@@ -1,4 +1,4 @@
-//! Places of names: where resources are declared, and where they are named.
+//! Places of declarations and of references to resources, for editors.
 //!
 //! Nothing of this is kept: it is looked for when an editor asks, in the files that may hold it.
 
@@ -17,23 +17,23 @@ use crate::{
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// The file's path.
+    /// The path of the file, without a leading slash.
     pub path: String,
-    /// The place in it.
+    /// The place in the file.
     pub span: Span,
 }
 
-/// A name in a file that stands for a resource.
+/// A name in a file that refers to a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     /// The place of the name.
     pub span: Span,
-    /// The resource, which may not exist.
+    /// The resource that the name refers to, which may not exist.
     pub target: ResourceKey,
 }
 
 impl Project {
-    /// Returns the place at which a resource is declared: its name, or the start of the file that is named so.
+    /// Returns the place where a resource is declared: its name, or the start of the file that is named after it.
     pub fn definition(&self, key: &ResourceKey) -> Option<Location> {
         let claim = self.claims.winner(key)?;
         let group = self.groups.get(&claim.group)?;
@@ -43,7 +43,7 @@ impl Project {
         Some(Location { path, span })
     }
 
-    /// Returns the resource whose declaration stands at a place of a file.
+    /// Returns the resource whose declared name is at a place of a file.
     pub fn declared_at(&self, path: &str, line: u32, column: u32) -> Option<ResourceKey> {
         let group = self.groups.get(&group_of(path)?)?;
         let found = group.compiled.drafts.iter().find(|draft| {
@@ -62,7 +62,7 @@ impl Project {
             .collect()
     }
 
-    /// Returns the names in a file that stand for resources, in order. Tables that no resource makes are no part of it.
+    /// Returns the references to resources in a file, in order, without tables that no resource writes.
     pub fn references_in(&self, path: &str) -> Vec<Reference> {
         let group = group_of(path).and_then(|key| self.groups.get(&key));
         let (Some(group), Some(source)) = (group, self.source(path)) else {
@@ -78,13 +78,13 @@ impl Project {
         found
     }
 
-    /// Returns the resource that is named at a place of a file.
+    /// Returns the reference at a place of a file.
     pub fn reference_at(&self, path: &str, line: u32, column: u32) -> Option<Reference> {
         let mut found = self.references_in(path).into_iter();
         found.find(|one| holds(one.span, line, column))
     }
 
-    /// Returns every place that names a resource, by path.
+    /// Returns all places that refer to a resource, by path.
     pub fn references_to(&self, key: &ResourceKey) -> Vec<Location> {
         let groups = self.readers.get(key).into_iter().flatten();
         let paths = groups
@@ -106,7 +106,7 @@ impl Project {
         found
     }
 
-    /// The names that a group's drafts know of, as far as they stand in this file.
+    /// Returns the references of a group's drafts that are in the given file.
     fn named(&self, group: &Group, path: &str, source: &str) -> Vec<Reference> {
         let is_here = |role: Role| group.path(role).is_some_and(|own| own == path);
         let text = Text::new(source);
@@ -142,7 +142,7 @@ impl Project {
         known.collect()
     }
 
-    /// The names in SQL that does not compile just now, as it is while somebody types.
+    /// Returns the references in SQL that does not compile, such as while somebody types.
     fn named_in_ruins(&self, source: &str) -> Vec<Reference> {
         let text = Text::new(source);
         let called = tokens(source)
@@ -159,7 +159,7 @@ impl Project {
     }
 }
 
-/// The name that an action calls `ref` with, and its place.
+/// Returns the name that a template action passes to `ref`, with its byte range.
 fn called(source: &str, action: Range<usize>) -> Option<(Range<usize>, String)> {
     let text = source.get(action.clone())?;
     let call = text.find("ref ")?;
@@ -169,7 +169,7 @@ fn called(source: &str, action: Range<usize>) -> Option<(Range<usize>, String)> 
     Some((start..start + name.len(), name.to_owned()))
 }
 
-/// The key of the group that a file belongs to.
+/// Returns the key of the group that a file belongs to.
 fn group_of(path: &str) -> Option<String> {
     match part(path)? {
         Part::Member { stem } => Some(stem),
@@ -178,17 +178,17 @@ fn group_of(path: &str) -> Option<String> {
     }
 }
 
-/// Returns true if a place lies in a span or right behind it.
+/// Returns true if a place is inside a span or directly behind it.
 pub(crate) fn holds(span: Span, line: u32, column: u32) -> bool {
     (span.line, span.column) <= (line, column) && (line, column) <= (span.end_line, span.end_column)
 }
 
-/// The name itself where a span holds more: `ref "name" }}`, `model/name`. A span over several lines is searched in its
-/// first ones.
+/// Returns the span of the name inside a larger span, such as `ref "name" }}` or `model/name`. Only the first lines of
+/// a long span are searched.
 fn name_in(text: &Text<'_>, span: Span, name: &str) -> Option<Span> {
-    /// Lines of a span that are searched: a value that names a resource is short.
+    /// The number of lines of a span to search.
     const MOST_LINES: u32 = 20;
-    /// Columns of a line that are searched.
+    /// The number of columns of a line to search.
     const MOST_COLUMNS: usize = 1_000;
     if name.is_empty() {
         return None;
@@ -221,7 +221,7 @@ fn name_in(text: &Text<'_>, span: Span, name: &str) -> Option<Span> {
     Some(span)
 }
 
-/// The byte of a 1-based column; found at once in a line without letters of several bytes.
+/// Returns the byte offset of a 1-based column; immediate for ASCII lines.
 fn byte_of(line: &str, column: u32) -> usize {
     let before = (column as usize).saturating_sub(1);
     if line.is_ascii() {

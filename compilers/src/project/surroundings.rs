@@ -1,4 +1,4 @@
-//! Surroundings of the groups of files: the manifest, the limit on files, the variables.
+//! Project-wide inputs of all groups: the manifest, the file limit, the variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,14 +82,14 @@ impl Project {
         self.use_manifest(read.unwrap_or_default(), work);
     }
 
-    /// Returns the engine that models are built in, if it is known.
+    /// Returns the engine that models are built in, if known.
     pub(super) fn engine(&self) -> Option<&Engine> {
         let name = self.olap_connector();
         let driver = self.drivers.get(name).map_or(name, String::as_str);
         self.options.engines.iter().find(|engine| engine.driver == driver)
     }
 
-    /// Tells what the manifest needs of the engine that it chooses, and that this one lacks.
+    /// Reports settings of the manifest that need a part which the chosen engine lacks.
     pub(super) fn settle_engine(&mut self, work: &mut Work) {
         let Manifest {
             olap_connector_at,
@@ -112,7 +112,7 @@ impl Project {
         self.report(Source::Engine, found, work);
     }
 
-    /// Returns true if the manifest was read, so that all variables are known.
+    /// Returns true if the manifest was read without errors, so that all variables are known.
     pub(super) fn is_manifest_whole(&self) -> bool {
         self.manifest_trust == Some(Trust::Whole)
     }
@@ -192,7 +192,7 @@ impl Project {
         self.settle_missing_manifest(work);
     }
 
-    /// Tells of a manifest that is missing. Of too many files not all were listed, and it may be among the others.
+    /// Reports a missing manifest, unless there are too many files, as it may be among the unlisted ones.
     fn settle_missing_manifest(&mut self, work: &mut Work) {
         if self.manifest_trust != Some(Trust::ManifestMissing) {
             return;
@@ -209,7 +209,7 @@ impl Project {
         self.report(Source::Project, found.collect(), work);
     }
 
-    /// Reads the `.env` files that changed and, if a value differs, has the groups that read it looked at again.
+    /// Reads the changed `.env` files, and marks the groups that read a variable whose value changed.
     pub(super) fn settle_variables(&mut self, work: &mut Work) {
         for path in std::mem::take(&mut work.env_files) {
             self.read_env(&path, work);
@@ -275,7 +275,7 @@ impl Project {
         self.report(Source::Env(path.to_owned()), found, work);
     }
 
-    /// The manifest's, then plain files', then those of the environment's files, then the options'.
+    /// Returns all variables, each overridden in the order manifest, `.env`, `.NAME.env`, options.
     fn resolve_variables(&self) -> BTreeMap<String, String> {
         let mut variables = self.manifest.variables.clone();
         let of = |wanted: fn(&EnvFile, &str) -> bool| {

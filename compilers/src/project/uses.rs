@@ -1,4 +1,4 @@
-//! Names that SQL and settings use, and the kinds that they stand for.
+//! Names that SQL and settings use, and the kinds to which they may bind.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use crate::{
     sql::SqlAnalysis,
 };
 
-/// A name that SQL or settings use, in the order of first use.
+/// A use of a name in SQL or settings.
 pub(super) struct Use<'a> {
     pub(super) kind: Option<Kind>,
     pub(super) name: &'a str,
-    /// Its own name here is no ref.
+    /// True if the resource's own name means a look at its last result, not a ref.
     pub(super) own_look: bool,
-    /// It binds to a model of its name, if there is one.
+    /// True if the name binds to a model of that name, if there is one.
     pub(super) binds: bool,
-    /// It names a resource and nothing else, here.
+    /// The place of the use if the name can only mean a resource, so that a missing one is a mistake.
     pub(super) expected: Option<At>,
-    /// It stands in the list `refs`.
+    /// True if the name stands in the list `refs`.
     listed: bool,
-    /// The condition that it says.
+    /// The requirement that the ref states, if any.
     pub(super) required: Option<Requirement>,
 }
 
-/// Kinds that a bare name of the list `refs` may stand for, in the order in which they are tried.
+/// Kinds that a bare name in the list `refs` may mean, in the order of precedence.
 const BARE: [Kind; 4] = [Kind::Model, Kind::Job, Kind::Service, Kind::Managed];
 
 impl Use<'_> {
-    /// Returns the kind that it stands for.
+    /// Returns the kind that the name binds to, given the declared resources.
     pub(super) fn kind(&self, claims: &Claims) -> Kind {
         let bare = || {
             let is_there = |kind: &Kind| claims.exists(&ResourceKey::new(*kind, self.name));
@@ -40,7 +40,7 @@ impl Use<'_> {
         self.kind.or_else(bare).unwrap_or(Kind::Model)
     }
 
-    /// Returns the kinds that it may stand for, whatever is declared.
+    /// Returns all kinds that the name may bind to.
     pub(super) fn kinds(&self) -> &[Kind] {
         match (&self.kind, self.listed) {
             (Some(kind), _) => std::slice::from_ref(kind),
@@ -50,7 +50,7 @@ impl Use<'_> {
     }
 }
 
-/// The names that a draft may bind to, in the order of first use.
+/// Returns the names that a draft uses, in the order of first use.
 pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
     let mut found = Vec::new();
     for (block, analyses) in draft.blocks.iter().zip(analyses) {
@@ -102,8 +102,8 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
     found
 }
 
-/// The condition that a ref says. The passes and the teardown of a managed resource wait for nobody: its steps upwards
-/// do, until what it refers to can be used.
+/// Returns the requirement of a ref, given what it states. Refs of managed resources require at most completion, as
+/// only their steps wait for more.
 fn required(kind: Kind, said: Option<Requirement>) -> Option<Requirement> {
     match (kind, said) {
         (Kind::Managed, Some(Requirement::Exists)) => said,

@@ -1,24 +1,24 @@
-//! Work of an `apply`.
+//! The pending work of one call of `apply`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::Claim;
 use crate::resource::{Resource, ResourceKey};
 
-/// The groups and names that an `apply` has to look at.
+/// The groups, names and files that a call of `apply` must process.
 #[derive(Default)]
 pub(super) struct Work {
-    /// Groups whose files, or what their compilation depends on, changed.
+    /// Groups to be compiled again.
     pub(super) groups: BTreeSet<String>,
-    /// `.env` files that came, went, changed, or began or ceased to count.
+    /// `.env` files that were added, removed, changed, ignored or no longer ignored.
     pub(super) env_files: BTreeSet<String>,
-    /// Names whose claims changed, with whether they were claimed and who won.
+    /// Names whose claims changed, each with the winner before, if there was one.
     pub(super) names: BTreeMap<ResourceKey, Option<Claim>>,
-    /// Tables that models asked for, or ask for no longer, in lower case.
+    /// Tables, in lower case, that models began or ceased to write.
     pub(super) tables: BTreeSet<String>,
-    /// Groups to be linked anew.
+    /// Groups to be linked again.
     pub(super) links: BTreeSet<String>,
-    /// Resources as they were before, of names that were touched.
+    /// The resources of touched names before the changes; none for names without one.
     pub(super) before: BTreeMap<ResourceKey, Option<Resource>>,
     pub(super) findings: bool,
 }

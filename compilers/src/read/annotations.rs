@@ -1,4 +1,4 @@
-//! Settings that SQL carries: `-- @key: value` lines and `{{ configure }}` calls.
+//! Settings inside SQL: `-- @key: value` lines and `{{ configure }}` calls.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     yaml::{self, Data, Entry, Map, Node, Style, overlay},
 };
 
-/// One annotation: the key with its place, and the value with its own.
+/// One annotation in SQL: key and value with their places.
 struct Annotation<'a> {
     key: &'a str,
     key_span: Span,
@@ -20,8 +20,8 @@ struct Annotation<'a> {
     value_span: Span,
 }
 
-/// The annotations of a text as a mapping, dotted keys unfolded. Of one that is indented the first line begins with blanks,
-/// which were left out.
+/// Reads the annotations of a text as a mapping, with dotted keys as nested ones. If the text is indented, its first
+/// line is skipped, as blanks precede it in the file.
 pub(crate) fn read(
     text: &str,
     is_indented: bool,
@@ -76,7 +76,7 @@ fn passed_over(text: &str, is_indented: bool, place: impl Fn(Span) -> At, findin
     }
 }
 
-/// Reads the settings of `configure` calls, as a mapping.
+/// Reads the settings of `configure` calls as a mapping.
 pub(crate) fn read_configs(configs: &[Config], place: impl Fn(usize) -> At, findings: &mut Findings) -> Map {
     let mut map = Map::new();
     for config in configs {
@@ -108,7 +108,7 @@ fn setting(at: At, text: &str) -> Node {
     }
 }
 
-/// A node of a text inside a file: everything stands where the call does.
+/// Returns a node in which every place is that of the `configure` call.
 fn moved(mut node: Node, at: At) -> Node {
     node.at = at;
     node.data = match node.data {
@@ -131,7 +131,7 @@ fn moved(mut node: Node, at: At) -> Node {
     node
 }
 
-/// Reads `-- @key` or `-- @key: value`; the dashes stand at the line's start.
+/// Parses `-- @key` or `-- @key: value` at the start of a line.
 fn annotation(line: &str, number: u32) -> Option<Annotation<'_>> {
     let rest = line
         .strip_prefix("--")?
@@ -173,10 +173,10 @@ fn annotation(line: &str, number: u32) -> Option<Annotation<'_>> {
     })
 }
 
-/// Parts of a dotted key: as deep as YAML is read.
+/// The largest number of parts of a dotted key, the depth to which YAML is read.
 const MAX_PARTS: usize = 24;
 
-/// Puts a value under a dotted key; a part that is a value already can't hold others.
+/// Inserts a value under a dotted key; reports a part that already has a scalar value.
 fn insert(map: &mut Map, key: &str, key_at: At, value: Node, findings: &mut Findings) {
     let mut parts: Vec<&str> = key.split('.').filter(|part| !part.is_empty()).collect();
     let Some(last) = parts.pop() else { return };

@@ -1,4 +1,4 @@
-//! `.env` files: one `NAME=value` a line.
+//! Parsing of `.env` files: one `NAME=value` per line.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -7,7 +7,7 @@ use crate::{
     text::Text,
 };
 
-/// Returns true if a variable can have a name: letters, digits, `_` and `.`, no digit or dot first.
+/// Returns true if a text is a valid name of a variable: letters, digits, `_` and `.`, without a leading digit or dot.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name
@@ -15,9 +15,9 @@ pub(crate) fn is_variable_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
 }
 
-/// Reads a file; a line that can't be read is a finding and costs itself only. Later lines win. A value may stand in
-/// quotes (between double ones `\n`, `\r`, `\t`, `\"` and `\\` mean something, and lines may follow), a line begin
-/// with `export`; a `#` behind a blank begins a comment.
+/// Reads an `.env` file; unreadable lines are reported and skipped, and later lines win. Values may be quoted (between
+/// double quotes, `\n`, `\r`, `\t`, `\"` and `\\` are escapes and line breaks are allowed), lines may begin with
+/// `export`, and a `#` after a blank begins a comment.
 ///
 /// Outside of single quotes `$NAME` and `${NAME}` stand for variables of lines above, if the name consists of capitals, digits
 /// and `_`. Every other dollar sign stands for itself, so that passwords and hashes with dollars stay as they are.
@@ -80,15 +80,15 @@ enum Quotes {
     Double,
 }
 
-/// One assignment at the beginning of a text.
+/// A parsed assignment at the beginning of a text.
 struct Assignment<'a> {
     name: &'a str,
-    /// The value as it is written, without quotes.
+    /// The value as written, without quotes.
     value: &'a str,
-    /// The byte at which the value begins.
+    /// The byte offset of the value.
     value_at: usize,
     quotes: Quotes,
-    /// The bytes that it takes, its line end among them.
+    /// The length of the assignment in bytes, including its line break.
     used: usize,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Assignment<'a> {
         })
     }
 
-    /// Returns the value with the variables of lines above put in, and the names of those that are not set, with their places.
+    /// Returns the value with variables of earlier lines inserted, and the names and places of unset ones.
     fn expanded(&self, known: &BTreeMap<String, String>) -> (String, Vec<(&'a str, Range<usize>)>) {
         let mut unset = Vec::new();
         if self.quotes == Quotes::Single {
@@ -169,7 +169,7 @@ impl<'a> Assignment<'a> {
     }
 }
 
-/// Returns the name that stands before the sign, without `export`.
+/// Returns the name before the `=`, without `export`.
 fn name_of(text: &str) -> &str {
     let name = text.trim();
     match name.strip_prefix("export") {
@@ -178,7 +178,8 @@ fn name_of(text: &str) -> &str {
     }
 }
 
-/// Returns a value without the comment behind it: a `#` after a blank, which may be the one behind the sign.
+/// Returns a value without the comment after it: a `#` behind a blank, or at once if the value is set apart from the
+/// `=`.
 fn before_comment(value: &str, is_set_apart: bool) -> &str {
     let mut is_apart = is_set_apart;
     for (at, c) in value.char_indices() {
@@ -190,7 +191,7 @@ fn before_comment(value: &str, is_set_apart: bool) -> &str {
     value
 }
 
-/// Returns the text between the quotes that a text begins with.
+/// Returns the text between the quotes at the start of a text; none if they are not closed.
 fn quoted(text: &str, quotes: Quotes) -> Option<&str> {
     let quote = text.chars().next()?;
     let mut escaped = false;
@@ -205,8 +206,8 @@ fn quoted(text: &str, quotes: Quotes) -> Option<&str> {
     None
 }
 
-/// Writes the character that a backslash stands before. Without quotes it escapes a dollar sign alone. Returns the bytes
-/// that both take.
+/// Appends the character that a backslash escapes; without quotes only `$` can be escaped. Returns the number of bytes
+/// consumed.
 fn escape(escaped: &str, quotes: Quotes, value: &mut String) -> usize {
     let Some(c) = escaped.chars().next() else {
         value.push('\\');
@@ -225,7 +226,7 @@ fn escape(escaped: &str, quotes: Quotes, value: &mut String) -> usize {
     1 + c.len_utf8()
 }
 
-/// Returns the name of the variable that a text which begins with a dollar sign stands for, and the bytes that it takes.
+/// Returns the name of the variable at the start of a text (`$NAME` or `${NAME}`), and its length in bytes.
 fn variable(text: &str) -> Option<(&str, usize)> {
     let after = text.strip_prefix('$')?;
     let (name, around) = match after.strip_prefix('{') {
@@ -240,7 +241,7 @@ fn variable(text: &str) -> Option<(&str, usize)> {
     is_name.then_some((name, name.len() + around))
 }
 
-/// Returns true for the characters of names that are put in.
+/// Returns true if a character may stand in the name of an inserted variable.
 fn is_of_name(c: char) -> bool {
     c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'
 }

@@ -1,4 +1,4 @@
-//! The files of one stem, compiled to what they declare.
+//! Compilation of the files of one stem to drafts.
 
 use watershed_proto::ModelSpec;
 
@@ -18,16 +18,16 @@ use crate::{
     yaml::{self, Data, Fields, Map, Node, overlay},
 };
 
-/// A file's content, or why there is none.
+/// The content of a file, or the reason why it can't be read.
 pub(crate) type Content<'a> = Result<&'a [u8], &'a FileProblem>;
 
-/// The files of one stem: the path without its extension.
+/// The files of one stem, the path without its extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupFiles<'a> {
     pub(crate) stem: &'a str,
     pub(crate) sql: Option<(&'a str, Content<'a>)>,
     pub(crate) yaml: Option<(&'a str, Content<'a>)>,
-    /// A `.yml` beside a `.yaml`.
+    /// True if there is a `.yml` file beside a `.yaml` file.
     pub(crate) second_yaml: bool,
 }
 
@@ -78,18 +78,18 @@ struct Group<'a> {
     findings: Findings,
     uses: Uses,
     connector: Option<(String, String)>,
-    /// True if its declaration has no name that can be used.
+    /// True if the declaration has no usable name.
     nameless: bool,
 }
 
-/// The settings of a resource, all layers known.
+/// The settings of a resource, by layer.
 struct Settings {
-    /// The YAML file's.
+    /// Settings of the YAML file.
     file: Map,
     at: At,
-    /// The environment's part of it.
+    /// Overrides of the environment in the YAML file.
     over: Map,
-    /// The SQL's.
+    /// Settings in the SQL.
     annotations: Map,
     sql: Option<SqlText>,
     templating: bool,
@@ -111,7 +111,7 @@ impl Group<'_> {
         self.declare(kind, legacy_connector, settings)
     }
 
-    /// Tells of a file of dbt that describes several models at once.
+    /// Returns true if the file is a dbt schema file that describes several models, and reports that.
     fn is_schema_file(&mut self, settings: &Settings) -> bool {
         let file = &settings.file;
         let version = file.get("version").and_then(|entry| entry.value.scalar_text());
@@ -147,7 +147,7 @@ impl Group<'_> {
         })
     }
 
-    /// An error in one file keeps the other from being used: both are told.
+    /// Reports the file beside one with an error, as neither is used.
     fn blame_companion(&mut self) {
         if self.files.sql.is_none() || self.files.yaml.is_none() {
             return;
@@ -188,7 +188,7 @@ impl Group<'_> {
         None
     }
 
-    /// Reads the files; none when one of them can't be read.
+    /// Reads the settings from the files; none if a file can't be read.
     fn settings(&mut self) -> Option<Settings> {
         let yaml = match self.files.yaml {
             Some((_, content)) => {
@@ -255,7 +255,7 @@ impl Group<'_> {
         templating
     }
 
-    /// The environment's part: of `environment_overrides`, of its old name `env`, and of `dev` or `prod`.
+    /// Takes the overrides of the environment, from `environment_overrides`, the deprecated `env`, and `dev` or `prod`.
     fn overrides(&mut self, file: &mut Map) -> Map {
         let mut over = Map::new();
         if let Some(entry) = file.get("env") {
@@ -300,7 +300,7 @@ impl Group<'_> {
         }
     }
 
-    /// The resource's SQL: the environment's, the YAML's or the SQL file's.
+    /// Returns the resource's SQL, from the overrides, the YAML file or the SQL file.
     fn sql(
         &mut self,
         file: &mut Map,
@@ -345,7 +345,7 @@ impl Group<'_> {
         }))
     }
 
-    /// Reads the settings in the SQL itself; none when its template can't be read.
+    /// Reads the settings in the SQL; none if its template has errors.
     fn annotations(&mut self, sql: Option<&SqlText>) -> Option<Map> {
         let Some(sql) = sql.filter(|sql| sql.templating) else {
             return Some(Map::new());
@@ -363,7 +363,7 @@ impl Group<'_> {
         Some(found)
     }
 
-    /// The kind and, for old files under `/sources`, the connector that `type` names.
+    /// Returns the kind, and the connector that `type` names in old files under `/sources`.
     fn kind(&mut self, settings: &Settings, inferred: Option<FileKind>) -> Option<(FileKind, Option<Node>)> {
         for (map, lenient) in [(&settings.annotations, false), (&settings.file, true)] {
             for key in ["type", "kind"] {
@@ -461,7 +461,7 @@ impl Group<'_> {
         drafts
     }
 
-    /// Says in a spec which file its SQL stands in.
+    /// Sets the path of the file that contains the SQL in a spec.
     fn fill_path(&self, draft: &mut Draft) {
         let Body::Spec(spec) = &mut draft.body else { return };
         if let Spec::Model(spec) = spec.as_mut() {
@@ -489,7 +489,7 @@ impl Group<'_> {
         }
     }
 
-    /// Those of the manifest's defaults get no path.
+    /// Sets the paths of hooks, except those from the manifest's defaults.
     fn fill_paths_of_hooks(&self, spec: &mut ModelSpec, blocks: &[SqlBlock]) {
         let hooks = spec
             .init_queries
@@ -548,7 +548,7 @@ impl Group<'_> {
     }
 }
 
-/// The settings of all resources.
+/// The settings that resources of all kinds have.
 struct Common {
     name: String,
     name_at: At,
@@ -558,12 +558,12 @@ struct Common {
     display_name: String,
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub(crate) fn base_name(stem: &str) -> &str {
     stem.rsplit('/').next().unwrap_or(stem)
 }
 
-/// Returns true if blanks stand before the first word of a text, on its line.
+/// Returns true if blanks precede the first word of a text on its line.
 fn is_indented(text: &str) -> bool {
     let blank = text
         .get(..text.len() - text.trim_start().len())

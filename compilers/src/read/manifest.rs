@@ -55,7 +55,7 @@ blocks! {
         "managers": Block(&MANAGERS), "How all managed resources together are worked on.";
     }
 
-    /// Keys of an entry of `connectors`.
+    /// Keys of an entry of `connectors` in the manifest.
     pub(crate) static CONNECTOR = "manifest_connector" Refused {
         "type": Text, "The driver.";
         "name": Text, "The connector's name, if it is not the driver's.";
@@ -71,10 +71,10 @@ blocks! {
     }
 }
 
-/// Names that connectors can't have.
+/// Reserved names, which connectors can't have.
 const RESERVED: [&str; 3] = ["admin", "repo", "metastore"];
 
-/// Reads a manifest; findings stand in it.
+/// Reads a manifest and reports its mistakes.
 pub(crate) fn read(text: &Text<'_>, environment: &str, findings: &mut Findings) -> Option<Manifest> {
     let root = match yaml::load(text, Role::Manifest) {
         Ok(loaded) => {
@@ -106,7 +106,7 @@ pub(crate) fn read(text: &Text<'_>, environment: &str, findings: &mut Findings) 
     (!findings.has_errors()).then_some(manifest)
 }
 
-/// Lays the environment's part over the rest. In it, keys that are not known are let pass.
+/// Applies the overrides of the environment, in which unknown keys are ignored.
 fn apply_overrides(map: &mut Map, environment: &str, findings: &mut Findings) {
     let at = At::start(Role::Manifest);
     let legacy = legacy_overrides(map);
@@ -135,7 +135,7 @@ fn apply_overrides(map: &mut Map, environment: &str, findings: &mut Findings) {
     *map = rest;
 }
 
-/// `env: {dev: {...}}` is an old way to write overrides: it is taken out of the variables.
+/// Takes overrides in the deprecated form `env: {dev: {...}}` out of the variables.
 fn legacy_overrides(map: &mut Map) -> BTreeMap<String, Map> {
     let Some(Data::Map(variables)) = map.get_mut("env").map(|entry| &mut entry.value.data) else {
         return BTreeMap::new();
@@ -214,7 +214,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     }
 }
 
-/// The connector that models are built on. A file may declare it; a driver's own name needs none.
+/// Takes the connector that models are built on; reports a DuckLake.
 fn olap_connector(fields: &mut Fields<'_>) -> Option<String> {
     let at = fields.value_at("olap_connector");
     let name = fields.text("olap_connector").filter(|name| !name.is_empty())?;
@@ -225,7 +225,7 @@ fn olap_connector(fields: &mut Fields<'_>) -> Option<String> {
     Some(name)
 }
 
-/// Features: a list of names, or a mapping of names to a truth value or to a template that makes one.
+/// Checks `features`: a list of names, or a mapping of names to booleans or templates.
 fn features(fields: &mut Fields<'_>) {
     let Some(node) = fields.take("features").map(|entry| entry.value) else {
         return;
@@ -265,7 +265,7 @@ fn features(fields: &mut Fields<'_>) {
     }
 }
 
-/// Users with all of their attributes; each has an e-mail, or nobody could say who is meant.
+/// Takes the mock users with all their attributes; each needs an e-mail address.
 fn mock_users(fields: &mut Fields<'_>) -> Vec<MapValue> {
     let mut users = Vec::new();
     for node in fields.list("mock_users").unwrap_or_default() {
@@ -350,7 +350,7 @@ fn variables(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
     found
 }
 
-/// Defaults of a kind, tried on an empty file so that a wrong type is found here and once.
+/// Takes the defaults of a kind, and reports wrong values by trying them on an empty resource.
 fn defaults(fields: &mut Fields<'_>, key: &str, kind: FileKind) -> Map {
     let Some((map, at)) = fields.map(key) else {
         return Map::new();
@@ -361,7 +361,7 @@ fn defaults(fields: &mut Fields<'_>, key: &str, kind: FileKind) -> Map {
     map
 }
 
-/// Defaults without those that are meant for one folder: there are none for that.
+/// Drops defaults for single folders, which are not supported, and reports them.
 fn without_folders(defaults: Map, kind: &str, findings: &mut Findings) -> Map {
     let is_folder = |key: &str, value: &Node| matches!(value.data, Data::Map(_)) && !is_known(key);
     let (folders, rest): (Map, Map) = defaults
@@ -375,7 +375,7 @@ fn without_folders(defaults: Map, kind: &str, findings: &mut Findings) -> Map {
     rest
 }
 
-/// Defaults of kinds other than models; the older key of a kind wins where both are there.
+/// Takes the defaults of kinds other than models; of two keys for one kind, the deprecated one wins.
 fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
     let mut found = BTreeMap::new();
     for key in kinds::DEFAULTS.iter().map(|key| key.name) {

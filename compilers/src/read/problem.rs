@@ -5,7 +5,7 @@ use crate::{
     file::{FileEvent, FileProblem},
 };
 
-/// The finding about such a file.
+/// Returns the code and message of the finding about an unreadable file.
 pub(crate) fn finding(problem: &FileProblem) -> (Code, String) {
     match problem {
         FileProblem::TooLarge(size) => {

@@ -1,18 +1,18 @@
-//! The kind of resource that a file declares.
+//! The kinds that files declare, of which sources are one.
 
 use super::kind::{self, Kind};
 
-/// The declaration of a file: sources become models, and are read by their own rules.
+/// The kind that a file declares. Sources become models but are read by rules of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// A source: a model of kind.
+    /// A source, which becomes a model.
     Source,
-    /// A resource of a kind.
+    /// A resource of any other kind.
     Kind(Kind),
 }
 
 impl FileKind {
-    /// The kind of the resource.
+    /// Returns the kind of the resulting resource.
     pub(crate) fn kind(self) -> Kind {
         match self {
             FileKind::Source => Kind::Model,
@@ -20,7 +20,7 @@ impl FileKind {
         }
     }
 
-    /// Reads a kind as files write it, in any case.
+    /// Parses a kind as files write it, in any case.
     pub(crate) fn read(text: &str) -> Option<Self> {
         match text.trim().to_ascii_lowercase().as_str() {
             "source" => Some(FileKind::Source),
@@ -28,7 +28,7 @@ impl FileKind {
         }
     }
 
-    /// Infers the kind from the files' folder and extension.
+    /// Infers the kind from the folder and extension of the files.
     pub(crate) fn infer(first_path: &str, has_sql: bool) -> Option<Self> {
         let folder = first_path.split_once('/').map(|(folder, _)| folder);
         match folder {

@@ -1,8 +1,8 @@
-//! Fingerprints of meaning.
+//! Fingerprints of the meaning of resources.
 
 use std::sync::Arc;
 
-/// 128 bits that stand for a meaning, with the version of the rules that made them.
+/// A 128-bit digest of a meaning, with the version of the rules that produced it.
 ///
 /// Two fingerprints of one version are equal when what they stand for means the same. Fingerprints of different
 /// versions say nothing about one another: make the old text's anew with [`Project`] and compare those.
@@ -10,14 +10,14 @@ use std::sync::Arc;
 /// [`Project`]: crate::Project
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint {
-    /// Version of the rules: ours and the engine's parser.
+    /// The version of the rules: the compiler's and the engine's parser's.
     pub version: Arc<str>,
-    /// The bits.
+    /// The 128-bit digest.
     pub digest: [u8; 16],
 }
 
 impl Fingerprint {
-    /// The message that specs carry.
+    /// Returns the fingerprint as the message that specs carry.
     pub fn to_proto(&self) -> watershed_proto::Fingerprint {
         watershed_proto::Fingerprint {
             version: self.version.to_string(),

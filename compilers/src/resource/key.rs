@@ -1,20 +1,20 @@
-//! Names of resources within a project.
+//! Keys and refs of resources within a project.
 
 use std::cmp::Ordering;
 
 use super::kind::Kind;
 
-/// Identity of a resource within a project: its kind and its name in lower case.
+/// The identity of a resource within a project: its kind and its name in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceKey {
-    /// The kind.
+    /// The kind of the resource.
     pub kind: Kind,
-    /// The name in lower case.
+    /// The name of the resource in lower case.
     pub name: String,
 }
 
 impl ResourceKey {
-    /// The key of a name in any case.
+    /// Creates the key of a name in any case.
     pub fn new(kind: Kind, name: &str) -> Self {
         Self {
             kind,
@@ -23,30 +23,30 @@ impl ResourceKey {
     }
 }
 
-/// A resource that another one reads. Compared without regard to the name's case.
+/// A ref to another resource, compared without regard to the name's case.
 #[derive(Debug, Clone)]
 pub struct ResourceRef {
-    /// The kind.
+    /// The kind of the target.
     pub kind: Kind,
-    /// The name as the reader wrote it.
+    /// The name of the target as written.
     pub name: String,
-    /// The condition that the reader says.
+    /// The requirement that the ref states, if any.
     pub required: Option<Requirement>,
 }
 
-/// The condition of a ref on what it refers to.
+/// The condition on the target of a ref, for dependents to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requirement {
-    /// That it is there.
+    /// The target exists.
     Exists,
-    /// That its last run has ended.
+    /// The target's last run has ended.
     Completed,
-    /// That its last run succeeded, and it can be used.
+    /// The target's last run succeeded and made it usable.
     Ready,
 }
 
 impl Requirement {
-    /// Reads the word for it.
+    /// Parses the word for a requirement.
     pub(crate) fn read(word: &str) -> Option<Self> {
         match word {
             "exists" => Some(Self::Exists),
@@ -58,8 +58,8 @@ impl Requirement {
 }
 
 impl ResourceRef {
-    /// Returns the condition: what the reader says, or else that of the kind. A program, or a managed resource, is of use only once
-    /// it is ready.
+    /// Returns the stated requirement, or else the default of the target's kind: `ready` for jobs, services and managed
+    /// resources, which are useless before, `completed` otherwise.
     pub fn requirement(&self) -> Requirement {
         self.required.unwrap_or(match self.kind {
             Kind::Job | Kind::Service | Kind::Managed => Requirement::Ready,
@@ -67,7 +67,7 @@ impl ResourceRef {
         })
     }
 
-    /// Returns the key of the resource.
+    /// Returns the key of the ref's target.
     pub fn key(&self) -> ResourceKey {
         ResourceKey::new(self.kind, &self.name)
     }

@@ -17,17 +17,17 @@ macro_rules! declare {
         }
 
         impl Kind {
-            /// Every kind, in the order of their names.
+            /// All kinds, in the order of their names.
             pub const ALL: [Kind; [$($word),+].len()] = [$(Kind::$kind),+];
 
-            /// The kind as project files, documents and the catalog write it.
+            /// Returns the name of the kind in project files, documents and the catalog.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $word,)+
                 }
             }
 
-            /// Returns whether resources of the kind have a spec; the others are recognised and do nothing here.
+            /// Returns true if resources of the kind have a spec; other kinds are recognised but do nothing.
             pub const fn has_spec(self) -> bool {
                 match self {
                     $(Kind::$kind => declare!(@has $($spec)?),)+
@@ -35,10 +35,10 @@ macro_rules! declare {
             }
         }
 
-        /// Words that files write for kinds, for hints.
+        /// The words for kinds in files, for hints.
         pub(crate) const WORDS: [&str; Kind::ALL.len() + 1] = ["source", $($word),+];
 
-        /// Returns the kind of a word that files write, in lower case.
+        /// Returns the kind for a word in files, in lower case.
         pub(super) fn from_word(word: &str) -> Option<Kind> {
             match word {
                 $($word $(| $other)* => Some(Kind::$kind),)+
@@ -51,12 +51,12 @@ macro_rules! declare {
 kinds!(declare);
 
 impl Kind {
-    /// The kind that documents and the catalog write so.
+    /// Returns the kind of a name in documents and the catalog.
     pub fn read(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Returns whether resources of the kind are run here.
+    /// Returns true if resources of the kind can run.
     pub const fn is_supported(self) -> bool {
         self.has_spec()
     }

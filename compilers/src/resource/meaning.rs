@@ -1,4 +1,4 @@
-//! Fingerprints of specs: what they say, whatever their text.
+//! Fingerprints of specs by meaning, whatever their text.
 //!
 //! SQL counts by its tree, or by its tokens where there is none; other values count as they are; places and text do
 //! not. A model that is read counts by its number among the spec's inputs, so that a rename upstream is no change of
@@ -15,33 +15,33 @@ use crate::{
     template::{Facts, Template, is_template},
 };
 
-/// Changes with the rules by which fingerprints are made.
+/// The version of the rules for fingerprints; must change with the rules.
 const RULES: &str = "watershed 3";
 
-/// Keys of inputs whose values are SQL that stands around a build.
+/// Keys of inputs that hold the SQL hooks of a build.
 pub(crate) const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"];
-/// Keys of inputs that are only for people.
+/// Keys of inputs that are documentation only.
 const PROSE_KEYS: [&str; 2] = ["description", "display_name"];
 
-/// The number under which a model is read by its own tests.
+/// The ordinal that stands for the model itself in its own tests.
 const ITSELF: usize = usize::MAX;
 
-/// The version of the fingerprints that a parser makes.
+/// Returns the version of fingerprints made with a parser.
 pub(crate) fn version(parser_version: &str) -> Arc<str> {
     format!("{RULES}, {parser_version}").into()
 }
 
-/// Both fingerprints of a spec.
+/// The two fingerprints of a model's spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meanings {
-    /// Of all that the spec says.
+    /// The fingerprint of the whole spec.
     pub whole: Fingerprint,
-    /// Of what the output's rows depend on.
+    /// The fingerprint of the parts of the spec that the output's rows depend on.
     pub output: Fingerprint,
 }
 
-/// Fingerprints the spec of the model `name` anew, by today's rules and today's parser: to compare what an output was built from with what
-/// is wanted when the two were fingerprinted by different versions.
+/// Computes the fingerprints of the spec of the model `name` by the current rules and parser. Used to compare specs
+/// whose stored fingerprints have different versions.
 pub fn fingerprint(name: &str, spec: &ModelSpec, parser: &dyn SqlParser) -> Meanings {
     let analysis = plain_statement(spec).and_then(|text| {
         let answer = parser.parse(&[text]).into_iter().next()?;
@@ -50,7 +50,7 @@ pub fn fingerprint(name: &str, spec: &ModelSpec, parser: &dyn SqlParser) -> Mean
     fingerprint_spec(name, spec, version(parser.version()), analysis.as_ref())
 }
 
-/// The statement whose tree is a spec's meaning, if there is one.
+/// Returns the statement whose parse tree is the spec's meaning, if there is one.
 fn plain_statement(spec: &ModelSpec) -> Option<&str> {
     spec.sql
         .as_ref()
@@ -58,7 +58,7 @@ fn plain_statement(spec: &ModelSpec) -> Option<&str> {
         .map(|sql| sql.text.as_str())
 }
 
-/// Settings of an output that say what later rows do to those that are there, which stay as they are.
+/// Settings of an output that affect only how later rows are added, not existing rows.
 const LATER_KEYS: [&str; 4] = [
     "incremental_strategy",
     "unique_key",
@@ -66,7 +66,7 @@ const LATER_KEYS: [&str; 4] = [
     "on_schema_change",
 ];
 
-/// Fingerprints the spec of the model `name`; `analysis` is that of its plain statement.
+/// Computes the fingerprints of the spec of the model `name`; `analysis` is that of its plain statement.
 pub(crate) fn fingerprint_spec(
     name: &str,
     spec: &ModelSpec,
@@ -125,7 +125,7 @@ pub(crate) fn fingerprint_spec(
     }
 }
 
-/// A spec without SQL and without what is derived.
+/// Returns a copy of a spec without SQL and derived fields.
 fn settings(spec: &ModelSpec) -> ModelSpec {
     let mut spec = spec.clone();
     spec.sql = None;
@@ -162,7 +162,7 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     spec
 }
 
-/// The part of a spec that the output's rows depend on.
+/// Returns a copy of a spec reduced to what the output's rows depend on.
 fn output_spec(spec: &ModelSpec) -> ModelSpec {
     let mut spec = settings(spec);
     spec.refresh_schedule = None;
@@ -196,10 +196,10 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
     spec
 }
 
-/// Changes with the rules by which fingerprints of kinds other than models are made.
+/// The version of the rules for fingerprints of kinds other than models; must change with the rules.
 const DECLARED_RULES: &str = "watershed declared 1";
 
-/// Fingerprints a spec that is no model's. Names of what it refers to count by the order in which it names them.
+/// Computes the fingerprint of the spec of a kind other than models, with refs replaced by ordinals.
 pub(crate) fn fingerprint_declared(spec: &Spec, refs: &[ResourceRef]) -> Fingerprint {
     let mut said = spec.said();
     let order = order_of_names(&said, refs.iter().map(|to| to.name.as_str()));

@@ -1,4 +1,4 @@
-//! The order in which a spec names what it refers to.
+//! The order of a resource's refs, which renames of their targets don't change.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use super::{kind::Kind, spec::Spec};
 
 impl Spec {
-    /// Refs, as (kind, name in lower case), in an order that no rename of what they name changes: a model's inputs as
-    /// they are numbered, other kinds' as the spec first names them; then the rest.
+    /// Returns refs as (kind, name in lower case) in an order that renames of their targets don't change: inputs of a
+    /// model by number, refs of other kinds by first mention in the spec, then the rest.
     pub fn ordered_refs<'r>(&self, refs: impl Iterator<Item = (&'r str, &'r str)>) -> Vec<(String, String)> {
         let refs: Vec<_> = refs
             .map(|(kind, name)| (kind.to_owned(), name.to_lowercase()))
@@ -29,7 +29,7 @@ impl Spec {
     }
 }
 
-/// Those of `names` (in lower case) that a document holds as a text, in the order in which it does.
+/// Returns the `names` that occur as texts in a document, in lower case, by first occurrence.
 pub(crate) fn order_of_names<'n>(said: &Json, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let names: BTreeSet<String> = names.map(str::to_lowercase).collect();
     let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! Specs of all kinds.
+//! The specs of all kinds.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ macro_rules! specs {
         specs! { @with_spec $($($kind $word $message,)?)+ }
     };
     (@with_spec $($kind:ident $word:literal $message:ident,)+) => {
-        /// The spec of a resource.
+        /// The spec of a resource, by kind.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Spec {
             $(
                 #[doc = concat!("Of the kind `", $word, "`.")]
                 $kind(Box<watershed_proto::$message>),
             )+
-            /// Nothing is known: the kind is not supported yet, or the files do not compile.
+            /// No spec: the kind is not supported yet, or the files do not compile.
             None,
         }
 
         impl Spec {
-            /// The spec's bytes as the catalog stores them; equal specs have equal bytes.
+            /// Returns the bytes of the spec as the catalog stores them; equal specs have equal bytes.
             pub fn encode(&self) -> Vec<u8> {
                 match self {
                     $(Spec::$kind(spec) => spec.encode_to_vec(),)+
@@ -38,7 +38,7 @@ macro_rules! specs {
                 }
             }
 
-            /// Reads the bytes of a kind's spec; none for kinds without one, and where they can't be read.
+            /// Decodes the bytes of a kind's spec; none for kinds without a spec and for invalid bytes.
             pub fn decode(kind: Kind, bytes: &[u8]) -> Option<Self> {
                 match kind {
                     $(Kind::$kind => watershed_proto::$message::decode(bytes).ok().map(Box::new).map(Spec::$kind),)+
@@ -46,7 +46,7 @@ macro_rules! specs {
                 }
             }
 
-            /// The fingerprint of all that the spec says.
+            /// Returns the fingerprint of the whole spec, if it has one.
             pub fn meaning(&self) -> Option<&Fingerprint> {
                 match self {
                     $(Spec::$kind(spec) => spec.meaning.as_ref(),)+
@@ -54,7 +54,7 @@ macro_rules! specs {
                 }
             }
 
-            /// The reason why the files do not compile, if they don't: the spec is then what they last said.
+            /// Returns the fault of files that do not compile, if there is one; the spec is then the last valid one.
             pub fn fault(&self) -> Option<&Fault> {
                 match self {
                     $(Spec::$kind(spec) => spec.fault.as_ref(),)+
@@ -62,7 +62,7 @@ macro_rules! specs {
                 }
             }
 
-            /// The spec with this fault.
+            /// Returns the spec with the given fault.
             #[must_use]
             pub fn with_fault(mut self, fault: Fault) -> Self {
                 match &mut self {
@@ -72,7 +72,7 @@ macro_rules! specs {
                 self
             }
 
-            /// Sets the fingerprint of all that the spec says.
+            /// Sets the fingerprint of the whole spec.
             pub fn set_meaning(&mut self, meaning: Fingerprint) {
                 match self {
                     $(Spec::$kind(spec) => spec.meaning = Some(meaning),)+
@@ -80,7 +80,7 @@ macro_rules! specs {
                 }
             }
 
-            /// Sets the values of the variables that its templates read.
+            /// Sets the values of the variables that the spec's templates read.
             pub fn set_variables(&mut self, variables: BTreeMap<String, String>) {
                 match self {
                     $(Spec::$kind(spec) => spec.variables = variables,)+
@@ -88,7 +88,7 @@ macro_rules! specs {
                 }
             }
 
-            /// The values of the variables that its templates read; none where nothing is known.
+            /// Returns the values of the variables that the spec's templates read; none if there is no spec.
             pub fn variables(&self) -> Option<&BTreeMap<String, String>> {
                 match self {
                     $(Spec::$kind(spec) => Some(&spec.variables),)+
@@ -96,7 +96,7 @@ macro_rules! specs {
                 }
             }
 
-            /// Returns the spec as a value, without places; null for a model, whose document is made elsewhere.
+            /// Returns the spec as a JSON value without places; null for models.
             pub(crate) fn said(&self) -> Value {
                 let said: serde_json::Result<Value> = match self {
                     $(Spec::$kind(spec) => specs!(@document $kind)(spec),)+
@@ -111,7 +111,7 @@ macro_rules! specs {
 kinds!(specs);
 
 impl Spec {
-    /// The spec of a kind before anything is known of it; none for kinds without one.
+    /// Returns the empty spec of a kind; none for kinds without a spec.
     pub fn empty(kind: Kind) -> Option<Self> {
         Self::decode(kind, &[])
     }

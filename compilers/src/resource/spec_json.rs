@@ -1,4 +1,4 @@
-//! Specs as people see them: JSON with the format's names, defaults filled in.
+//! Specs as JSON for people: keys of the project format, with defaults filled in.
 
 use serde_json::{Map, Value, json};
 use watershed_proto::{DataResolver, MapValue, ModelChangeMode, ModelSpec, OutputKind};
@@ -6,16 +6,16 @@ use watershed_proto::{DataResolver, MapValue, ModelChangeMode, ModelSpec, Output
 use super::{Resource, spec::Spec};
 use crate::text::names;
 
-/// Seconds after which a build is stopped when the spec does not say.
+/// The default time limit of a build, in seconds.
 pub const DEFAULT_TIMEOUT_SECONDS: u32 = 3 * 3600;
-/// Attempts at a build when the spec does not say.
+/// The default number of attempts at a build.
 pub const DEFAULT_ATTEMPTS: u32 = 3;
-/// Seconds before the second attempt when the spec does not say.
+/// The default wait before the second attempt, in seconds.
 pub const DEFAULT_DELAY_SECONDS: u32 = 5;
-/// Errors that are tried again when the spec does not say.
+/// Patterns of errors that are retried by default.
 pub const DEFAULT_RETRIED: [&str; 3] = [".*OvercommitTracker.*", ".*Bad Gateway.*", ".*Timeout.*"];
 
-/// A resource's spec; null when nothing is known of it.
+/// Returns the spec of a resource as JSON; null if it has none.
 pub fn spec_json(resource: &Resource) -> Value {
     match &resource.spec {
         Spec::Model(spec) => model(spec),
@@ -24,7 +24,7 @@ pub fn spec_json(resource: &Resource) -> Value {
     }
 }
 
-/// The spec of a kind other than models; what people are to call it is made of `name` where it does not say.
+/// Returns the spec of a kind other than models as JSON; a missing display name is derived from `name`.
 pub fn declared(spec: &Spec, name: &str) -> Value {
     let mut said = spec.said();
     let (

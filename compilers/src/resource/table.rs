@@ -1,6 +1,6 @@
-//! The table of kinds: one line for each, from which the types and matches over all kinds are made.
+//! The table of kinds, from which the types and matches over all kinds are generated.
 
-/// Hands the table to a macro.
+/// Passes the table of kinds to a macro.
 ///
 /// A line says of a kind what it is, its variant, the word that files, documents and the catalog write for it, and
 /// other words that files may write. Between the braces stand, of kinds that are more than recognised, the table of
@@ -11,15 +11,15 @@
 macro_rules! kinds {
     ($then:ident) => {
         $then! {
-            /// Evaluation of an assistant's answers.
+            /// An evaluation of an AI assistant's answers; does nothing yet.
             AiEval = "ai_eval" | "eval" {}
-            /// A condition that people are told about.
+            /// A condition about which people are notified.
             Alert = "alert" { keys: alert::ALERT, spec: AlertSpec }
             /// A query that programs call.
             Api = "api" { keys: api::API, spec: ApiSpec, defaults: "apis" }
             /// A board of components.
             Canvas = "canvas" { keys: canvas::CANVAS, spec: CanvasSpec, defaults: "canvases" }
-            /// One part of a canvas.
+            /// One component of a canvas.
             Component = "component" { keys: component::COMPONENT, spec: ComponentSpec }
             /// Access to another system.
             Connector = "connector" { keys: connector::CONNECTOR, spec: ConnectorSpec }
@@ -27,25 +27,25 @@ macro_rules! kinds {
             Explore = "explore" { keys: explore::EXPLORE, spec: ExploreSpec, defaults: "explores" }
             /// A program that runs once to completion.
             Job = "job" { keys: job::JOB, spec: JobSpec, defaults: "jobs" }
-            /// A thing that lives long and moves from stage to stage.
+            /// A long-lived thing outside, moved from stage to stage.
             Managed = "managed" { keys: managed::MANAGED, spec: ManagedSpec, defaults: "managed" }
             /// Measures and dimensions over a table.
             MetricsView = "metrics_view" | "metricsview" {
                 keys: metrics_view::METRICS_VIEW, spec: MetricsViewSpec, defaults: "metrics_views" | "dashboards"
             }
-            /// SQL that is run once.
+            /// SQL that runs once.
             Migration = "migration" { keys: migration::MIGRATION, spec: MigrationSpec, defaults: "migrations" }
             /// A table or view; sources are models too.
             Model = "model" { keys: model::MODEL, spec: ModelSpec }
-            /// A query that people are sent the result of.
+            /// A query whose result is sent to people.
             Report = "report" { keys: report::REPORT, spec: ReportSpec }
             /// A program that is kept running.
             Service = "service" { keys: service::SERVICE, spec: ServiceSpec, defaults: "services" }
-            /// Instructions to an assistant.
+            /// Instructions to an AI assistant; does nothing.
             Skill = "skill" {}
-            /// Colours.
+            /// A set of colours for dashboards.
             Theme = "theme" { keys: theme::THEME, spec: ThemeSpec }
-            /// Words in another language.
+            /// Texts of dashboards in another language; does nothing.
             Translation = "translation" {}
         }
     };

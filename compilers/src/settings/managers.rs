@@ -1,4 +1,4 @@
-//! Settings of all managed resources together, in a manifest.
+//! Settings in a manifest for all managed resources.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ blocks! {
     }
 }
 
-/// The most that are worked on at once.
+/// The largest number of managed resources that may be worked on at once.
 const AT_ONCE_MAX: u32 = 1_000;
 
-/// Settings of all managed resources, as far as they are said.
+/// Settings for all managed resources; unset ones are none or empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManagerSettings {
-    /// The most that are worked on at once.
+    /// The largest number of managed resources that are worked on at once.
     pub at_once: Option<u32>,
-    /// The command that lists what there is outside; empty for none.
+    /// The command that lists the things that exist outside; empty for none.
     pub discover: Vec<String>,
-    /// Variables of that command, which may be templates.
+    /// Environment variables of the discovery command, whose values may be templates.
     pub environment: BTreeMap<String, String>,
 }
 

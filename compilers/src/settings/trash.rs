@@ -1,4 +1,4 @@
-//! Bounds of the trash, in a manifest.
+//! Bounds of the trash in a manifest.
 
 use crate::{
     diagnostics::Code,
@@ -14,12 +14,12 @@ blocks! {
     }
 }
 
-/// Bounds of the trash, as far as they are said.
+/// Bounds of the trash; unset ones are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Trash {
-    /// The most that is kept, in bytes.
+    /// The largest total size of trashed tables, in bytes.
     pub size_bytes: Option<u64>,
-    /// The time for which it is kept, in seconds.
+    /// The time for which tables are kept, in seconds.
     pub keep_seconds: Option<u32>,
 }
 

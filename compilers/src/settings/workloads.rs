@@ -1,4 +1,4 @@
-//! Settings of all jobs and services together, in a manifest.
+//! Settings in a manifest for all jobs and services.
 
 use crate::yaml::{
     Fields,
@@ -14,24 +14,24 @@ blocks! {
     }
 }
 
-/// Settings of all jobs and services, as far as they are said.
+/// Settings for all jobs and services; unset ones are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkloadSettings {
-    /// The time between two scans, in milliseconds.
+    /// The interval between two scans of all processes, in milliseconds; 0 for no scans.
     pub interval_ms: Option<u64>,
-    /// The most jobs that run at once.
+    /// The largest number of jobs that run at once.
     pub jobs_at_once: Option<u32>,
 }
 
-/// Jobs that may run at once.
+/// The bounds of the number of jobs that run at once.
 const JOBS: Counts = Counts {
     least: 1,
     most: 1_000,
 };
-/// The shortest time between two looks at all processes.
+/// The shortest interval between two scans of all processes, in milliseconds.
 const LEAST_INTERVAL_MS: u64 = 100;
 
-/// The time between two looks; 0 for none.
+/// Takes the interval between two scans, in milliseconds; 0 for no scans.
 fn interval(block: &mut Fields<'_>) -> Option<u64> {
     let entry = block.take("interval")?;
     let is_off = entry

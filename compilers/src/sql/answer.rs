@@ -1,4 +1,4 @@
-//! The analysis of a statement, from the engine's answer about it.
+//! The analysis of a statement from the engine's answer.
 
 use super::{
     SqlError, SqlPlace, Tree,
@@ -7,8 +7,8 @@ use super::{
 };
 
 impl SqlAnalysis {
-    /// Returns true if a value, or a line of it, stands in what is kept of the statement's text. Values of fewer than
-    /// four characters stand everywhere, and are nothing to hide.
+    /// Returns true if a value, or a line of it, occurs in the cached texts of the analysis. Lines shorter than four
+    /// bytes are ignored, as they occur everywhere.
     pub(crate) fn quotes(&self, value: &str) -> bool {
         let files = self.files.iter().map(String::as_str);
         let tables = self.tables.iter().map(|table| table.name.as_str());
@@ -17,7 +17,7 @@ impl SqlAnalysis {
         kept.any(|kept| lines().any(|line| kept.contains(line)))
     }
 
-    /// Reads the engine's answer about a statement.
+    /// Analyses a statement by the engine's answer about it.
     pub fn read(statement: &str, answer: &Result<Tree, SqlError>) -> Self {
         match answer {
             Ok(tree) => walk::analyse(tree).unwrap_or_else(|| scan::analyse(statement)),

@@ -1,4 +1,4 @@
-//! Analyses by text, for this process and, exported, for the next.
+//! The cache of analyses by text, which can be exported for the next process.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,30 +9,30 @@ use prost::Message;
 
 use super::{analysis::SqlAnalysis, digest::digest};
 
-/// Begins every exported cache; changes with what an analysis holds.
+/// The first bytes of an exported cache; must change with the content of analyses.
 const MAGIC: &[u8] = b"watershed sql 3\n";
 
-/// So many analyses may have come since the last time that those of texts that are gone were dropped. They are kept
-/// that long because an edit that is undone then costs nothing.
+/// The number of new analyses after which those of removed texts are dropped. Until then, undoing an edit costs
+/// nothing.
 const MAX_SPARE: usize = 256;
 
-/// So many analyses may be learned again by the next process rather than be exported at once.
+/// The number of new analyses after which an export is worthwhile; fewer are computed again by the next process.
 const MAX_UNEXPORTED: usize = 64;
 
-/// Stands for a text and the parser that reads it.
+/// The digest of a text and of the version of the parser.
 pub(crate) type CacheKey = [u8; 16];
 
-/// Analyses by text.
+/// The cached analyses, by text and parser.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     analyses: BTreeMap<CacheKey, Arc<SqlAnalysis>>,
-    /// The keys of the last export or of the import.
+    /// The keys of the last export or import.
     exported: BTreeSet<CacheKey>,
     /// The number of lasting entries since the last export; none before the first.
     unexported: Option<usize>,
-    /// Keys of analyses that are not to outlive the process.
+    /// Keys of analyses that must not be exported.
     passing: BTreeSet<CacheKey>,
-    /// The number of entries that were left when spare ones were last dropped.
+    /// The number of entries left after the last call of [`retain`](Self::retain).
     retained: usize,
 }
 
@@ -62,7 +62,7 @@ impl Cache {
         self.analyses.get(&key).map(Arc::clone)
     }
 
-    /// Adds an analysis; one that is not `lasting` is not exported.
+    /// Adds an analysis, which is exported only if `lasting`.
     pub(crate) fn insert(&mut self, key: CacheKey, analysis: SqlAnalysis, lasting: bool) {
         if !lasting {
             self.passing.insert(key);
@@ -72,24 +72,24 @@ impl Cache {
         self.analyses.insert(key, Arc::new(analysis));
     }
 
-    /// Returns true if it is time to [`retain`](Self::retain) only those of texts that are there.
+    /// Returns true if many analyses were added since the last [`retain`](Self::retain), so that another call is due.
     pub(crate) fn has_many_spares(&self) -> bool {
         self.analyses.len() > self.retained + MAX_SPARE
     }
 
-    /// Drops what is not among some keys.
+    /// Drops the analyses whose key is not in `live`.
     pub(crate) fn retain(&mut self, live: &BTreeSet<CacheKey>) {
         self.analyses.retain(|key, _| live.contains(key));
         self.passing.retain(|key| live.contains(key));
         self.retained = self.analyses.len();
     }
 
-    /// Returns true if there was no export yet, or much was learned since.
+    /// Returns true if there was no export yet, or many analyses were added since.
     pub(crate) fn is_worth_an_export(&self) -> bool {
         self.unexported.is_none_or(|count| count >= MAX_UNEXPORTED)
     }
 
-    /// The analyses of some keys as bytes; `None` when they are just what was imported or exported last.
+    /// Exports the analyses of the keys in `live`; none if these were just imported or exported.
     pub(crate) fn export(&mut self, live: &BTreeSet<CacheKey>) -> Option<Vec<u8>> {
         self.unexported = Some(0);
         if *live == self.exported {
@@ -111,7 +111,7 @@ impl Cache {
         Some([MAGIC, check.as_bytes(), &body].concat())
     }
 
-    /// Adds what an earlier process exported; bytes that are damaged or of another version are ignored.
+    /// Imports analyses of an earlier process; damaged bytes and other versions are ignored.
     pub(crate) fn import(&mut self, bytes: &[u8]) {
         let Some((check, body)) = bytes
             .strip_prefix(MAGIC)

@@ -1,4 +1,4 @@
-//! Definitions in the statements of a migration, from their tokens: statements that create have no tree.
+//! Definitions in the statements of a migration, found by tokens, as CREATE statements have no tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,27 +8,27 @@ use super::{
     token::{Token, TokenKind, tokens},
 };
 
-/// The things that a text of statements makes and changes.
+/// The objects that a text of SQL statements creates and changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statements {
-    /// The definitions of what is created, by name in lower case. Of several with one name all count.
+    /// The created objects, by name in lower case; definitions of the same name are combined.
     pub definitions: BTreeMap<String, Definition>,
     /// Names in statements that may change rows, in lower case.
     pub mentions: BTreeSet<String>,
 }
 
-/// A statement that creates something.
+/// The statement that creates an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Definition {
-    /// 16 bytes that stand for what the statement says, whatever its comments and blanks.
+    /// A 16-byte digest of the statement without comments and blanks.
     pub digest: [u8; 16],
-    /// Names in it, in lower case, its own left out.
+    /// Other names in the statement, in lower case.
     pub names: BTreeSet<String>,
-    /// Paths and patterns of local files that it reads.
+    /// Paths and patterns of local files that the statement reads.
     pub files: Vec<String>,
 }
 
-/// Words that stand between CREATE and the name of what is created.
+/// Words between CREATE and the name of the created object.
 const BEFORE_NAME: [&str; 20] = [
     "or",
     "replace",
@@ -52,7 +52,7 @@ const BEFORE_NAME: [&str; 20] = [
     "exists",
 ];
 
-/// Words that begin statements which change no rows of a table that is there already.
+/// First words of statements that change no rows of existing tables.
 const CHANGES_NOTHING: [&str; 24] = [
     "analyze",
     "attach",
@@ -81,7 +81,7 @@ const CHANGES_NOTHING: [&str; 24] = [
 ];
 
 impl Statements {
-    /// Reads the statements of a text; templates in it are executed already.
+    /// Reads the statements of a text whose templates were executed already.
     #[must_use]
     pub fn read(sql: &str) -> Self {
         let tokens: Vec<_> = tokens(sql)
@@ -110,7 +110,8 @@ impl Statements {
 }
 
 impl Definition {
-    /// Adds another definition of the same name: a type and a table may have one, and a later one replaces.
+    /// Combines another definition of the same name into this one, as a type and a table can share a name, and a later
+    /// statement can replace an object.
     fn add(&mut self, other: Self) {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.digest).update(&other.digest);
@@ -121,7 +122,7 @@ impl Definition {
     }
 }
 
-/// The name of what a statement creates.
+/// Returns the name of the object that a statement creates, if it creates one.
 fn created(first: &Token<'_>, rest: &[Token<'_>]) -> Option<String> {
     if !first.is_word("create") {
         return None;
@@ -150,7 +151,7 @@ fn define(sql: &str, tokens: &[Token<'_>], name: &str) -> Definition {
     }
 }
 
-/// Stands for a text of statements, whatever its comments and blanks.
+/// Returns a 16-byte digest of SQL statements, ignoring comments and blanks.
 #[must_use]
 pub fn statements_digest(sql: &str) -> [u8; 16] {
     digest_of(&tokens(sql))
@@ -166,7 +167,7 @@ fn digest_of(tokens: &[Token<'_>]) -> [u8; 16] {
     digest(&hasher)
 }
 
-/// Names in a statement, in lower case, keywords among them.
+/// Returns the names in a statement, in lower case, including keywords.
 #[must_use]
 pub fn names_in(sql: &str) -> BTreeSet<String> {
     scan::identifiers(&tokens(sql))

@@ -1,6 +1,6 @@
-//! 128 bits of a hash.
+//! Digests of 128 bits.
 
-/// The first half of a hash: 128 bits are enough against accident, and texts have no other adversary.
+/// Returns the first half of a hash; 128 bits suffice against accidental collisions, and nobody gains from others.
 pub(crate) fn digest(hasher: &blake3::Hasher) -> [u8; 16] {
     let mut digest = [0; 16];
     hasher.finalize_xof().fill(&mut digest);

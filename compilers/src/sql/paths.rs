@@ -1,13 +1,13 @@
-//! Paths in a statement that stand for themselves and are no patterns.
+//! Escaping of paths that must not be read as glob patterns.
 
 use std::borrow::Cow;
 
 use super::{scan::path_places, token::TokenKind};
 
-/// The characters that a pattern has and a path may have.
+/// The characters of glob patterns that can also occur in paths.
 const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
 
-/// Returns whether a path would be read as a pattern. Addresses of web servers are none to anybody.
+/// Returns true if a path would be read as a glob pattern. Web addresses never are.
 #[must_use]
 pub fn is_pattern(path: &str) -> bool {
     let is_of_web = ["http://", "https://"]
@@ -16,7 +16,7 @@ pub fn is_pattern(path: &str) -> bool {
     !is_of_web && path.contains(SPECIAL)
 }
 
-/// Returns the pattern that nothing but a path matches.
+/// Returns the glob pattern that matches only the given path.
 #[must_use]
 pub fn literal_path(path: &str) -> Cow<'_, str> {
     if !is_pattern(path) {
@@ -32,7 +32,7 @@ pub fn literal_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(pattern)
 }
 
-/// Returns a statement in which each of these paths stands for itself where files are read, alone or as a part of a pattern.
+/// Returns a statement in which the given paths, where files are read, are escaped so that they match only themselves.
 #[must_use]
 pub fn with_literal_paths<'a>(sql: &'a str, paths: &[String]) -> Cow<'a, str> {
     if paths.is_empty() {
@@ -54,7 +54,7 @@ pub fn with_literal_paths<'a>(sql: &'a str, paths: &[String]) -> Cow<'a, str> {
     Cow::Owned(edited)
 }
 
-/// Appends a text between quotes, with each of the paths in it as the pattern that it alone matches.
+/// Appends a quoted text in which the given paths are escaped.
 fn push_literally(edited: &mut String, text: &str, paths: &[String], quote: char) {
     let written = |path: &str| path.replace(quote, &format!("{quote}{quote}"));
     let mut known: Vec<(String, String)> = paths

@@ -1,4 +1,4 @@
-//! Tables and meaning of a statement that has no tree, from its tokens.
+//! Tables and meaning of a statement without a tree, found by tokens.
 //!
 //! The engine accepts more than it can serialise: a PIVOT without IN, and anything that is not a SELECT. What stands
 //! where a table can stand is found by the words before it. It may find a name too many; as refs bind to models only,
@@ -38,13 +38,13 @@ pub(super) fn analyse(statement: &str) -> SqlAnalysis {
     }
 }
 
-/// Returns the paths and patterns of local files that a statement names, by its words.
+/// Returns the paths and patterns of local files that a statement names, found by tokens.
 #[must_use]
 pub fn files_in(statement: &str) -> Vec<String> {
     analyse(statement).files
 }
 
-/// Returns the tokens of a statement that name files: of a call, those of its first argument.
+/// Returns the tokens of a statement that name files; of a call, those of its first argument.
 pub(super) fn path_places(statement: &str) -> Vec<Token<'_>> {
     let tokens = significant(statement);
     let mut scan = Scan::new(&tokens);
@@ -55,7 +55,7 @@ pub(super) fn path_places(statement: &str) -> Vec<Token<'_>> {
     named.into_iter().map(|(_, token)| token).collect()
 }
 
-/// Every name in a statement, in lower case: words that are keywords among them.
+/// Returns all names in a statement, in lower case, including keywords.
 pub(super) fn identifiers(tokens: &[Token<'_>]) -> BTreeSet<String> {
     let names = tokens
         .iter()
@@ -63,8 +63,8 @@ pub(super) fn identifiers(tokens: &[Token<'_>]) -> BTreeSet<String> {
     names.map(|token| token.meaning().to_lowercase()).collect()
 }
 
-/// The tables that a template names, refs among them, and what stands for its meaning: its tokens, with numbers in the
-/// places of tables and refs. `refs` says which action names which resource, by the byte inside the action.
+/// Returns the tables that a template names, including refs, and a digest of its tokens with ordinals in place of
+/// tables and refs. `refs` maps a byte inside an action to the resource that the action names.
 pub(crate) fn template(text: &str, refs: &BTreeMap<usize, &str>) -> (Vec<String>, Vec<u8>) {
     let tokens = significant(text);
     let mut scan = Scan::new(&tokens);
@@ -84,7 +84,7 @@ pub(crate) fn template(text: &str, refs: &BTreeMap<usize, &str>) -> (Vec<String>
     )
 }
 
-/// Returns the tokens of a text that name a table, by their range, with the name.
+/// Returns the tokens of a text that name a table, each as its byte range and the name.
 pub(crate) fn table_places(text: &str) -> Vec<(Range<usize>, String)> {
     let tokens = significant(text);
     let mut scan = Scan::new(&tokens);
@@ -95,8 +95,8 @@ pub(crate) fn table_places(text: &str) -> Vec<(Range<usize>, String)> {
         .collect()
 }
 
-/// Returns the tokens of a statement but its comments, and of those the last parts of names of tables, and of functions that
-/// are called in the place of one.
+/// Returns the tokens of a statement without comments, and the indices of tokens that end the name of a table or of a
+/// table function.
 pub(super) fn places(text: &str) -> (Vec<Token<'_>>, Vec<usize>) {
     let tokens = significant(text);
     let mut scan = Scan::new(&tokens);
@@ -107,7 +107,7 @@ pub(super) fn places(text: &str) -> (Vec<Token<'_>>, Vec<usize>) {
     (tokens, named)
 }
 
-/// Returns true if a table may be named at the end of a text.
+/// Returns true if the name of a table may follow at the end of a text.
 pub(crate) fn expects_table(text: &str) -> bool {
     let tokens = significant(text);
     let mut scan = Scan::new(&tokens);
@@ -117,13 +117,13 @@ pub(crate) fn expects_table(text: &str) -> bool {
         .is_some_and(|depth| depth.expect == Expect::Table)
 }
 
-/// The tokens of a text but its comments.
+/// Returns the tokens of a text without comments.
 fn significant(text: &str) -> Vec<Token<'_>> {
     let tokens = tokens(text).into_iter();
     tokens.filter(|token| token.kind != TokenKind::Comment).collect()
 }
 
-/// An action that is nothing but a call of `ref`.
+/// Returns true if an action consists of a call of `ref` alone.
 fn is_plain_ref(action: &str) -> bool {
     let inner = action
         .trim_start_matches("{{")
@@ -135,11 +135,11 @@ fn is_plain_ref(action: &str) -> bool {
         && !inner.contains(['|', '('])
 }
 
-/// The inside of a bracket, or the statement.
+/// The state of the scan inside a bracket, or at the top of the statement.
 #[derive(Debug, Default)]
 struct Depth {
     expect: Expect,
-    /// The names of CTEs in lower case that are seen from here on, to the end of the bracket.
+    /// Names of CTEs, in lower case, that are visible from here to the end of the bracket.
     ctes: Vec<String>,
 }
 
@@ -149,19 +149,19 @@ struct Scan<'a> {
     tables: Vec<TableUse>,
     index: BTreeMap<(String, bool), usize>,
     files: Vec<String>,
-    /// Functions that read files of which the text does not tell which.
+    /// Functions that read files which the text does not determine.
     untold: Vec<String>,
-    /// The table that each token stands for, if it is the last part of a table's name.
+    /// The index of the table that each token names, if it is the last part of a table's name.
     holes: Vec<Option<usize>>,
-    /// The resource that each token names, if it is an action that does.
+    /// The resource that each token refers to, if it is an action that does.
     refs: Vec<Option<String>>,
-    /// The tokens that name functions in the place of a table.
+    /// The indices of tokens that name table functions.
     calls: Vec<usize>,
-    /// The tokens that name files.
+    /// The indices of tokens that name files.
     paths: Vec<usize>,
-    /// One entry for each open parenthesis, and one for the statement.
+    /// The states of the statement and of each open parenthesis.
     depths: Vec<Depth>,
-    /// It is the statement in a text of another one.
+    /// True if the scanned statement is itself a text inside another statement.
     in_text: bool,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if a name without a schema means a CTE.
+    /// Returns true if an unqualified name means a CTE.
     fn is_cte(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.depths.iter().any(|depth| depth.ctes.contains(&name))
@@ -205,7 +205,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks at one token, or at the whole of a table's name; answers where to go on.
+    /// Scans one token, or the whole name of a table; returns the index to go on from.
     fn step(&mut self, at: usize, token: &Token<'_>) -> usize {
         let begins = self.ctes.seen_from(at);
         let expected = match self.depths.last_mut() {
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Notes that a token stands for a table.
+    /// Records that a token names a table.
     fn table(&mut self, at: usize, table: TableUse) {
         let tables = &mut self.tables;
         let index = *self
@@ -290,7 +290,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A dotted name; a table unless a call follows or a CTE has the name.
+    /// Scans a dotted name, which is a table unless a call follows or a CTE has the name; returns the index to go on
+    /// from.
     fn name(&mut self, at: usize) -> usize {
         let mut last = at;
         while self.tokens.get(last + 1).is_some_and(|dot| dot.is_sign("."))
@@ -329,7 +330,7 @@ impl<'a> Scan<'a> {
         last + 1
     }
 
-    /// A function in a table's place: its texts are what it reads, if it is told nothing but texts.
+    /// Scans a table function, and records the files or tables that its literal arguments name.
     fn call(&mut self, at: usize, name: &str) {
         self.calls.push(at);
         let called = ENGINE.table_function(name);
@@ -356,7 +357,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A table that a text names.
+    /// Records a table that a text names.
     fn named(&mut self, name: String) {
         let tables = &mut self.tables;
         self.index.entry((name.to_lowercase(), false)).or_insert_with(|| {
@@ -365,7 +366,7 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// A statement in a text. It is read no deeper than that: a text in it that holds another is left alone.
+    /// Scans a statement that is a text inside another one; texts inside that are not scanned.
     fn query(&mut self, text: &str) {
         let tokens = significant(text);
         let mut inner = Scan::new(&tokens);
@@ -414,7 +415,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// An action with single blanks outside of its texts.
+/// Returns an action with runs of blanks outside its texts reduced to one.
 fn squeezed(action: &str) -> String {
     let mut squeezed = String::with_capacity(action.len());
     let mut quote = None;
@@ -435,7 +436,7 @@ fn squeezed(action: &str) -> String {
     squeezed.replace("{{ ", "{{").replace(" }}", "}}")
 }
 
-/// Returns the number of tokens of the first argument of a call.
+/// Returns the number of tokens in the first argument of a call.
 fn first_argument(arguments: &[Token<'_>]) -> usize {
     let mut open = 0_usize;
     let ends = |token: &Token<'_>| {
@@ -450,7 +451,7 @@ fn first_argument(arguments: &[Token<'_>]) -> usize {
     arguments.iter().position(ends).unwrap_or(arguments.len())
 }
 
-/// Reads the texts that the first argument of a call is, or consists of as a list; none if it has to be computed.
+/// Returns the first argument of a call as texts, if it is a text or a list of them; none if it has to be computed.
 fn texts(arguments: &[Token<'_>]) -> Option<Vec<String>> {
     let mut rest = arguments;
     let mut texts = Vec::new();
@@ -469,7 +470,7 @@ fn texts(arguments: &[Token<'_>]) -> Option<Vec<String>> {
     (next.is_sign(")") || next.is_sign(",")).then_some(texts)
 }
 
-/// Takes a text, or a name that the engine takes for one: no table stands before it whose column it could be.
+/// Takes a text, or a name that the engine reads as text because no table precedes it.
 fn take_text(rest: &mut &[Token<'_>]) -> Option<String> {
     let (first, mut after) = rest.split_first()?;
     let mut text = match first.kind {
@@ -490,7 +491,7 @@ fn take_text(rest: &mut &[Token<'_>]) -> Option<String> {
     Some(text)
 }
 
-/// Takes a cast to a text, or to a list of texts.
+/// Skips a cast to text or to a list of texts.
 fn take_cast(rest: &mut &[Token<'_>]) {
     while let [sign, word, after @ ..] = rest
         && sign.is_sign("::")

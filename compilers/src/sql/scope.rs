@@ -1,4 +1,4 @@
-//! The CTEs of a statement that has no tree: their names, and from where to where each can be seen.
+//! The CTEs of a statement without a tree, with the range in which each is visible.
 //!
 //! A CTE is seen by those after it and by the query that its WITH belongs to, which ends with the bracket around it; by itself
 //! only where it is recursive, which takes a UNION as well as the word.
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::token::{Token, TokenKind};
 
-/// The CTEs of a statement, by the tokens at which something comes to be seen.
+/// The CTEs of a statement, by the index of the token from which they are visible.
 #[derive(Debug, Default)]
 pub(super) struct Ctes {
-    /// Names in lower case that are seen from a token on.
+    /// Names of CTEs, in lower case, by the index of the first token that sees them.
     begins: BTreeMap<usize, Vec<String>>,
 }
 
@@ -30,12 +30,12 @@ impl Ctes {
         ctes
     }
 
-    /// Returns the names that are seen from a token on.
+    /// Returns the names that become visible at a token.
     pub(super) fn seen_from(&self, at: usize) -> &[String] {
         self.begins.get(&at).map_or(&[], Vec::as_slice)
     }
 
-    /// Reads the list of CTEs that a WITH begins, if it begins one: `WITH TIES` does not.
+    /// Reads the list of CTEs after a WITH; does nothing for other uses of the word, such as `WITH TIES`.
     fn read_with(&mut self, tokens: &[Token<'_>], brackets: &Brackets, with: usize) {
         let is_word = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is_word(word));
         let is_sign = |at: usize, sign: &str| tokens.get(at).is_some_and(|token| token.is_sign(sign));
@@ -79,15 +79,15 @@ impl Ctes {
     }
 }
 
-/// The place behind a bracket that nothing closes: no token stands there.
+/// The index behind a bracket that is not closed; no token has it.
 const UNCLOSED: usize = usize::MAX / 2;
 
-/// The brackets of a statement, by their places.
+/// The brackets of a statement, by token index.
 #[derive(Debug, Default)]
 struct Brackets {
-    /// For each opening one, the one that closes it.
+    /// The closing bracket of each opening bracket.
     closes: BTreeMap<usize, usize>,
-    /// Those in which a UNION stands, but for brackets inside.
+    /// Opening brackets that directly contain a UNION.
     unions: BTreeSet<usize>,
 }
 
@@ -106,12 +106,12 @@ impl Brackets {
         brackets
     }
 
-    /// Returns the place behind the bracket that closes the one at a place.
+    /// Returns the index behind the bracket that closes the one at `open`.
     fn after(&self, open: usize) -> usize {
         self.closes.get(&open).map_or(UNCLOSED, |close| close + 1)
     }
 
-    /// Returns true if the query in brackets is a UNION. Brackets around the whole of it count for nothing.
+    /// Returns true if the bracketed query is a UNION, also within further brackets around all of it.
     fn is_union(&self, tokens: &[Token<'_>], open: usize) -> bool {
         let mut open = open;
         loop {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::sql::token::tokens;
 
-    /// The names of CTEs, each before the token from which on it is seen.
+    /// Returns the tokens as text, with the names of CTEs before the token from which they are visible.
     fn seen(sql: &str) -> String {
         let tokens = tokens(sql);
         let ctes = Ctes::of(&tokens);

@@ -1,4 +1,4 @@
-//! SQL as a sequence of tokens, template actions among them.
+//! Tokens of SQL, including template actions.
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -11,17 +11,17 @@ pub(crate) enum TokenKind {
     Quoted,
     /// A text literal in any of its forms.
     Text,
-    /// A number.
+    /// A numeric literal.
     Number,
-    /// A sign.
+    /// An operator, a bracket or another sign.
     Sign,
-    /// A comment.
+    /// A comment, of a line or a block.
     Comment,
-    /// A template action, braces included.
+    /// A template action, including its braces.
     Action,
 }
 
-/// A piece of SQL.
+/// A token of SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind,
@@ -38,7 +38,7 @@ impl Token<'_> {
         self.kind == TokenKind::Sign && self.text == sign
     }
 
-    /// Returns the meaning of the token: an identifier or a text without its quotes.
+    /// Returns the value of the token: identifiers and texts without their quotes.
     pub(crate) fn meaning(&self) -> String {
         let inner = |quote: char| {
             let inner = self.text.strip_prefix(quote).unwrap_or(self.text);
@@ -53,23 +53,23 @@ impl Token<'_> {
     }
 }
 
-/// Cuts SQL into tokens; never fails. An action inside a comment or a text is a token of its own only in a comment,
-/// where it acts all the same; a text that holds one is one token.
+/// Splits SQL into tokens; never fails. Actions inside comments are tokens of their own, as they are executed; a text
+/// that contains an action is one token.
 pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
     Tokens::from_sql(sql).collect()
 }
 
-/// Returns true if a text holds no statement: nothing but comments and semicolons.
+/// Returns true if a text contains only comments and semicolons.
 pub(crate) fn is_blank(sql: &str) -> bool {
     Tokens::from_sql(sql).all(|token| token.kind == TokenKind::Comment || token.is_sign(";"))
 }
 
-/// The [`tokens`] of a text one by one, for readers that need but the first of them.
+/// An iterator over the [`tokens`] of a text, for readers that need only the first few.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {
     sql: &'a str,
     at: usize,
-    /// Actions of a comment, then the comment.
+    /// Tokens that were read ahead: the actions of a comment, then the comment.
     waiting: VecDeque<Token<'a>>,
 }
 
@@ -136,7 +136,7 @@ fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || !c.is_ascii()
 }
 
-/// Comments nest.
+/// Returns the length in bytes of a block comment at the start of a text; comments nest.
 fn block_comment(rest: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -154,8 +154,8 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The bytes of the template action that a text begins with: to the closing braces that stand outside of the action's
-/// own texts and comment.
+/// Returns the length in bytes of the template action at the start of a text, up to the closing braces outside its
+/// texts and comment.
 pub(crate) fn action_length(rest: &str) -> usize {
     let inner = rest.get(2..).unwrap_or_default();
     if inner.strip_prefix("- ").unwrap_or(inner).starts_with("/*")
@@ -198,7 +198,7 @@ fn quoted(rest: &str, start: usize, quote: char, escapes: bool) -> usize {
     rest.len()
 }
 
-/// A text between dollar signs, or a parameter.
+/// Reads a dollar-quoted text or a parameter; returns its kind and length in bytes.
 fn dollar(rest: &str) -> (TokenKind, usize) {
     let tag = rest
         .get(1..)
@@ -229,7 +229,7 @@ fn number(rest: &str) -> usize {
     .unwrap_or(rest.len())
 }
 
-/// Signs that are one token to the engine; all others stand alone.
+/// Returns the length in bytes of the sign at the start of a text, which may have several characters.
 fn sign(rest: &str) -> usize {
     const LONG: [&str; 14] = [
         "->>", "::", "<>", "!=", "<=", ">=", "==", "||", "->", "=>", ":=", "**", "//", "~~",

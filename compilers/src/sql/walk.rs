@@ -1,4 +1,4 @@
-//! Tables, files and meaning of a statement, from the engine's tree.
+//! Tables, files and meaning of a statement, read from the engine's tree.
 //!
 //! The fingerprint covers the whole tree but for positions. Where it names a table that is no CTE, or qualifies a
 //! column with such a table's unaliased name, a number stands instead, so that a rename upstream changes nothing.
@@ -17,10 +17,10 @@ use super::{
     scan,
 };
 
-/// Levels of a document that are walked; deeper ones are read by their tokens. Bounds the stack.
+/// The depth to which a tree is walked, which bounds the stack; deeper statements are scanned by tokens.
 const MAX_DEPTH: usize = 400;
 
-/// Reads a tree; `None` when it is nested too deeply or is none.
+/// Analyses a tree; none if it is nested too deeply or invalid.
 pub(super) fn analyse(tree: &Tree) -> Option<SqlAnalysis> {
     let document = read(tree.document())?;
     let statements = document.get("statements")?.as_array()?;
@@ -78,7 +78,7 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The CTEs of a node, in order: name, and the value that holds the query.
+/// Returns the CTEs of a node, in order, as name and value with the query.
 fn ctes(object: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
     let entries = object
         .get("cte_map")
@@ -90,16 +90,16 @@ fn ctes(object: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
         .filter_map(|entry| Some((entry.get("key")?.as_str()?, entry.get("value")?)))
 }
 
-/// Returns true if a CTE may read itself.
+/// Returns true if a CTE is recursive.
 fn is_recursive(value: &Value) -> bool {
     let node = value.get("query").and_then(|query| query.get("node"));
     node.and_then(|node| node.get("type")).and_then(Value::as_str) == Some("RECURSIVE_CTE_NODE")
 }
 
-/// CTE names that can be seen, innermost last, in lower case.
+/// Names of visible CTEs, in lower case, innermost last.
 type Scope = Vec<String>;
 
-/// Goes through a node's CTEs, each of which sees those before it, then through the rest, which sees all.
+/// Visits the CTEs of a node, each with the previous ones visible, then the rest of the node with all of them visible.
 fn in_scope(
     object: &Map<String, Value>,
     scope: &mut Scope,
@@ -139,18 +139,18 @@ fn is_foreign(object: &Map<String, Value>) -> bool {
     !(schema.eq_ignore_ascii_case("main") || schema.is_empty() && catalog.is_empty())
 }
 
-/// First pass: what is read.
+/// The first pass over a tree, which collects what the statement reads.
 #[derive(Default)]
 struct Names {
     tables: Vec<TableUse>,
     files: Vec<String>,
     /// Functions, types and sequences, in lower case.
     names: BTreeSet<String>,
-    /// Functions that read files of which the text does not tell which.
+    /// Functions that read files which the text does not determine.
     untold: Vec<String>,
     index: BTreeMap<(String, bool), usize>,
     unaliased: BTreeSet<String>,
-    /// Aliases and names of CTEs: a qualifier of this name may mean them.
+    /// Aliases and names of CTEs, which a qualifier may mean instead of a table.
     others: BTreeSet<String>,
 }
 
@@ -231,7 +231,8 @@ impl Names {
         }
     }
 
-    /// A path that is told. The home folder is known to the engine and to nobody else.
+    /// Records a file that a function reads; a path in the home folder, which only the engine can resolve, counts as
+    /// undetermined.
     fn path(&mut self, function: &str, path: &str) {
         if path.starts_with('~') {
             self.untold(function);
@@ -247,7 +248,7 @@ impl Names {
         }
     }
 
-    /// A statement in a text, which the engine parses when it runs it.
+    /// Scans a statement inside a text, which the engine parses only at run time.
     fn query(&mut self, text: &str) {
         let read = scan::analyse(text);
         for table in read.tables {
@@ -258,7 +259,7 @@ impl Names {
         read.untold.iter().for_each(|function| self.untold(function));
     }
 
-    /// A function, a type or a sequence that an object of the tree names.
+    /// Records the function, type or sequence that an object of the tree names.
     fn named(&mut self, object: &Map<String, Value>) {
         let function = text(object, "function_name");
         if !function.is_empty() && object.get("is_operator").and_then(Value::as_bool) != Some(true) {
@@ -285,7 +286,8 @@ impl Names {
         }
     }
 
-    /// The number of the table that a qualifier means, if it means an unaliased table and nothing else.
+    /// Returns the ordinal of the table that a qualifier means; none unless it means an unaliased table and nothing
+    /// else.
     fn qualified(&self, qualifier: &str) -> Option<TableHole> {
         let lower = qualifier.to_lowercase();
         if !self.unaliased.contains(&lower) || self.others.contains(&lower) {
@@ -295,8 +297,8 @@ impl Names {
     }
 }
 
-/// The texts of a literal, or of a list of literals; none where anything has to be computed. A name is a text as well: the
-/// engine takes it for one where no table stands before it whose column it could be.
+/// Returns the texts of a literal or a list of literals; none if anything is computed. Names count as texts, as the
+/// engine reads them so where no table precedes.
 fn literals(value: &Value) -> Option<Vec<String>> {
     let list = |key: &str| value.get(key).and_then(Value::as_array);
     match value.get("class").and_then(Value::as_str)? {
@@ -319,7 +321,7 @@ fn literals(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Returns true for the type of texts, and of lists of them.
+/// Returns true for the type text, and for lists of it.
 fn is_cast_to_text(r#type: &Value) -> bool {
     let name = |of: &Value| {
         of.get("id")
@@ -341,11 +343,11 @@ fn is_cast_to_text(r#type: &Value) -> bool {
     }
 }
 
-/// Second pass: what it means.
+/// The second pass over a tree, which hashes the statement's meaning.
 struct Printer<'a> {
     hasher: blake3::Hasher,
     names: &'a Names,
-    /// Above zero inside an expression whose text names its column.
+    /// The number of enclosing expressions whose text is the name of their column, so that names count.
     keep_names: usize,
 }
 
@@ -414,7 +416,7 @@ impl Printer<'_> {
         self.names.index.get(&key).copied().map(TableHole)
     }
 
-    /// A column's name is its alias, its last part, or else the expression's text.
+    /// Hashes a list of selected columns; without an alias, the text of an expression is its name.
     fn select_list(&mut self, value: &Value, scope: &mut Scope) {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         self.piece(b'[', &(items.len() as u64).to_le_bytes());

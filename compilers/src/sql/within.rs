@@ -1,12 +1,12 @@
-//! Statements whose names are those of another database than the one that they are sent to.
+//! Qualification of names in a statement with another database.
 
 use super::{
     scan::places,
     token::{Token, TokenKind},
 };
 
-/// Returns a statement in which tables, and calls of these functions in the place of a table, are looked for in a database:
-/// `database` stands before their names. The database may be called `called` in it as well.
+/// Returns a statement whose tables, and calls of the given table functions, are qualified with `database`. The
+/// qualifier `called` in the statement means the same database.
 pub fn within(sql: &str, database: &str, called: &str, functions: &[&str]) -> String {
     let (tokens, named) = places(sql);
     let mut edited = String::with_capacity(sql.len());
@@ -38,7 +38,7 @@ pub fn within(sql: &str, database: &str, called: &str, functions: &[&str]) -> St
     edited
 }
 
-/// Returns the first part of a dotted name, given its last.
+/// Returns the index of the first part of a dotted name, given the index of the last.
 fn first_part(tokens: &[Token<'_>], last: usize) -> usize {
     let mut first = last;
     let is_part = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Quoted);

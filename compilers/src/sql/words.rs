@@ -1,22 +1,22 @@
-//! Words of SQL around the names of tables.
+//! Keywords of SQL that decide where table names stand.
 
 use super::token::Token;
 
-/// The expected role of a name, by the tokens before it.
+/// The role of the next name, as determined by the tokens before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Expect {
-    /// Nothing in particular.
+    /// No particular role.
     #[default]
     Anything,
-    /// A table: the words before it ask for one.
+    /// A table, which the words before require.
     Table,
-    /// More of a list of tables, if a comma comes.
+    /// Another table of a list, after a comma.
     MoreTables,
-    /// Inside a call whose FROM is none, as in `extract(year FROM x)`.
+    /// A position inside a call whose FROM names no table, as in `extract(year FROM x)`.
     CallWithFrom,
 }
 
-/// Statements that begin with a word, and with the table that they are about.
+/// Words that begin a statement and are followed by its table.
 const LEADS: [&str; 8] = [
     "pivot",
     "unpivot",
@@ -28,7 +28,7 @@ const LEADS: [&str; 8] = [
     "show",
 ];
 
-/// Returns true if a table stands after a word.
+/// Returns true if the word at a token is followed by a table.
 pub(super) fn asks_for_table(tokens: &[Token<'_>], at: usize, expected: Expect) -> bool {
     let Some(token) = tokens.get(at) else { return false };
     let before = |n: usize| at.checked_sub(n).and_then(|before| tokens.get(before));
@@ -51,14 +51,14 @@ pub(super) fn asks_for_table(tokens: &[Token<'_>], at: usize, expected: Expect) 
         || token.is_word("using") && names_second_table(tokens, at)
 }
 
-/// Returns true if `COPY` goes from a table, as in `COPY a (b, c) TO`.
+/// Returns true if `COPY` is followed by a source table, as in `COPY a (b, c) TO`.
 fn is_copied(rest: &[Token<'_>]) -> bool {
     let is_target = |token: &&Token<'_>| token.is_word("to") || token.is_word("from");
     rest.iter().find(is_target).is_some_and(|word| word.is_word("to"))
         && rest.first().is_some_and(|open| !open.is_sign("("))
 }
 
-/// Returns true if a table stands after `USING`, as in `DELETE FROM a USING b` and `MERGE INTO a USING b`.
+/// Returns true if `USING` is followed by a table, as in `DELETE FROM a USING b` or `MERGE INTO a USING b`.
 fn names_second_table(tokens: &[Token<'_>], at: usize) -> bool {
     let before = tokens.get(..at).unwrap_or_default().iter();
     let first = before.rev().take_while(|token| !token.is_sign(";")).last();
@@ -77,14 +77,14 @@ fn names_second_table(tokens: &[Token<'_>], at: usize) -> bool {
     changes && (verb("delete") || verb("merge")) && tokens.get(at + 1).is_some_and(|next| !next.is_sign("("))
 }
 
-/// Returns true if a word of a call stands before a FROM that names no table.
+/// Returns true if a function takes a FROM that names no table, such as `extract`.
 pub(super) fn has_from_inside(call: &Token<'_>) -> bool {
     ["extract", "substring", "trim", "overlay", "position"]
         .iter()
         .any(|name| call.is_word(name))
 }
 
-/// Returns true if a query begins with a word.
+/// Returns true if a word can begin a query.
 pub(super) fn begins_query(word: &str) -> bool {
     [
         "select",
@@ -101,14 +101,14 @@ pub(super) fn begins_query(word: &str) -> bool {
     .any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Returns true if a word stands between another and the table that the other asks for.
+/// Returns true if a word may stand before a table's name, such as `lateral`.
 pub(super) fn is_filler(word: &str) -> bool {
     ["only", "lateral", "table"]
         .iter()
         .any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Returns true if no more tables come behind a word.
+/// Returns true if a word ends a list of tables.
 pub(super) fn ends_tables(word: &str) -> bool {
     [
         "where",

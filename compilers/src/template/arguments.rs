@@ -1,4 +1,4 @@
-//! The arguments that a question reads of whoever calls it.
+//! The arguments of an API that its templates read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,17 @@ use super::{Template, facts, literal};
 /// The arguments of a call that templates read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// By name; true if it is written, and nothing stands for it where it is missing.
+    /// Arguments by name; true if the value is written and has no fallback, so that it is required.
     names: BTreeMap<String, bool>,
-    /// Those whose values are given already: the caller's take no part.
+    /// Arguments whose values are fixed, so that callers can't give them.
     fixed: BTreeSet<String>,
-    /// They are read in a way that does not say which.
+    /// True if arguments are read in a way that does not show their names.
     any: bool,
 }
 
 impl Arguments {
-    /// Adds those that a text reads, in any of its branches. What is no template reads any: it fails when it is executed.
+    /// Adds the arguments that a template reads in any branch. An invalid template counts as reading any argument; it
+    /// fails when executed.
     pub fn add(&mut self, text: &str) {
         if !super::is_template(text) {
             return;
@@ -31,7 +32,7 @@ impl Arguments {
         }
     }
 
-    /// Adds those of another question.
+    /// Adds the arguments of another set.
     pub fn extend(&mut self, other: Self) {
         self.any |= other.any;
         self.fixed.extend(other.fixed);
@@ -40,7 +41,7 @@ impl Arguments {
         }
     }
 
-    /// Leaves an argument to whoever fixes its value.
+    /// Marks an argument as fixed instead of given by the caller.
     pub fn fix(&mut self, name: &str) {
         self.names.remove(name);
         self.fixed.insert(name.to_owned());
@@ -52,12 +53,12 @@ impl Arguments {
         self.any || self.names.contains_key(name) || self.fixed.contains(name)
     }
 
-    /// Lists the names that are read.
+    /// Returns the names of the arguments that are read.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
 
-    /// Lists those for which nothing stands where they are missing.
+    /// Returns the names of the arguments that are required.
     pub fn needed(&self) -> impl Iterator<Item = &str> {
         let needed = self.names.iter().filter(|(_, is_needed)| **is_needed);
         needed.map(|(name, _)| name.as_str())

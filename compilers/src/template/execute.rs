@@ -1,4 +1,4 @@
-//! Templates executed for a run.
+//! Execution of templates for a run.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::text::{Text, narrow};
 
-/// Steps that all loops of one template may take together.
+/// The largest number of loop iterations in one template.
 const MAX_STEPS: u64 = 1_000_000;
 
-/// Executes a template.
+/// Executes a template with the values of a scope.
 ///
 /// # Errors
 /// When it reads what is not there, or calls a function with the wrong arguments.
@@ -31,7 +31,7 @@ pub(crate) fn execute(text: &str, scope: &Scope) -> Result<String, RenderError> 
         .map_err(|error| explain(text, &error))
 }
 
-/// Returns the reason why a text can't be executed, at the line of what is missing.
+/// Returns an error as a [`RenderError`], at the line of a missing value.
 pub(super) fn explain(text: &str, error: &TemplateError) -> RenderError {
     let TemplateError::MissingKey { key } = error else {
         let line = match error {
@@ -164,7 +164,7 @@ pub(super) fn data(scope: &Scope) -> Value {
     .into()
 }
 
-/// A tree of dotted names while it is built.
+/// A node in the tree of dotted variable names.
 #[derive(Default)]
 struct Names {
     value: Option<String>,
@@ -185,7 +185,7 @@ impl Names {
     }
 }
 
-/// Variables by their full names and, for dotted ones, part by part.
+/// Returns the variables as a template value, by full names and as nested mappings of dotted names.
 fn variables(variables: &BTreeMap<String, String>) -> Value {
     let mut names = Names::default();
     // Names that begin with a dot are the compiler's own.

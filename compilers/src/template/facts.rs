@@ -1,4 +1,4 @@
-//! Facts about a template: its references, in all of its branches.
+//! Facts about a template, from all its branches: refs, settings, variables.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,37 @@ use crate::{sql::action_length, text::Text};
 /// A resource that a template names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateRef {
-    /// The kind, when the template says one.
+    /// The kind, if the template gives one.
     pub(crate) kind: Option<String>,
     pub(crate) name: String,
-    /// Byte of the call.
+    /// The byte offset of the call.
     pub(crate) offset: usize,
-    /// It stands only where an incremental run comes by.
+    /// True if only incremental runs reach the ref.
     pub(crate) incremental: bool,
-    /// Every run comes by: it stands in no branch.
+    /// True if every run reaches the ref, as it is in no branch.
     pub(crate) sure: bool,
 }
 
-/// A setting that a template makes: as an annotation does.
+/// A setting made by a `configure` call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// The key; empty when the value is a mapping in YAML.
+    /// The key of the setting; empty if the value is a YAML mapping of settings.
     pub(crate) key: String,
     pub(crate) value: String,
-    /// Byte of the call.
+    /// The byte offset of the call.
     pub(crate) offset: usize,
 }
 
-/// The references of a template.
+/// The refs, settings and variables of a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) refs: Vec<TemplateRef>,
     pub(crate) configs: Vec<Config>,
-    /// Variables by name, with the byte of their first use.
+    /// Variables by name, with the byte offset of the first use.
     pub(crate) variables: BTreeMap<String, usize>,
-    /// Variables are read in a way that does not say which.
+    /// True if variables are read in a way that does not show their names.
     pub(crate) any_variable: bool,
-    /// True if its result depends on the environment's name.
+    /// True if the output depends on the environment's name.
     pub(crate) environment: bool,
 }
 
@@ -58,7 +58,7 @@ impl Facts {
     }
 }
 
-/// Refuses what the reader of templates lets pass: blocks that do not close, functions that are not there.
+/// Reports mistakes that the template parser accepts: unclosed blocks and unknown functions.
 pub(super) fn check(template: &Template, text: &str) -> Result<(), SyntaxError> {
     check_blocks(text)?;
     let mut unknown = None;
@@ -102,7 +102,7 @@ fn check_blocks(text: &str) -> Result<(), SyntaxError> {
     }
 }
 
-/// The actions of a text: the byte of their first word, and their words.
+/// Returns the actions of a text, each as the byte offset of its first word and its words.
 fn actions(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let mut rest_at = 0;
     std::iter::from_fn(move || {
@@ -130,7 +130,7 @@ fn at(text: &str, offset: usize, message: &str) -> SyntaxError {
 struct Walk<'a> {
     facts: &'a mut Facts,
     incremental: bool,
-    /// Branches around what is looked at.
+    /// The number of branches around the current node.
     depth: usize,
 }
 
@@ -149,7 +149,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A part that runs only where it is called.
+    /// Walks a part that runs only when called.
     fn aside(&mut self, list: &ListNode) {
         self.depth += 1;
         self.list(list);
@@ -258,7 +258,7 @@ impl Walk<'_> {
     }
 }
 
-/// The path of the mapping that `index .env "x"` reads, the key, and the keys below that.
+/// Returns the parts of a call such as `index .env "x"`: the path of the mapping, the key, and further keys.
 pub(super) fn indexed(command: &CommandNode) -> Option<(Vec<&str>, &str, &[Expr])> {
     match command.args.as_slice() {
         [
@@ -273,14 +273,14 @@ pub(super) fn indexed(command: &CommandNode) -> Option<(Vec<&str>, &str, &[Expr]
     }
 }
 
-/// A branch of an `if`.
+/// A branch of an `if` action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arm {
     Then,
     Else,
 }
 
-/// The branch that only incremental runs take, if the condition is about that.
+/// Returns the branch that only incremental runs take, if the condition tests for that.
 pub(super) fn incremental_branch(condition: &PipeNode) -> Option<Arm> {
     let mut about = false;
     let mut negated = false;
@@ -301,7 +301,7 @@ fn each_expression(template: &Template, visit: &mut impl FnMut(&Expr)) {
     each_pipe(template, &mut |pipe, _| pipe_expressions(pipe, visit));
 }
 
-/// Visits the pipelines of a template, in all of its branches, and says of each whether its value is written.
+/// Visits the pipelines in all branches of a template, each with true if its value is written.
 pub(super) fn each_pipe(template: &Template, visit: &mut impl FnMut(&PipeNode, bool)) {
     list_pipes(&template.body, visit);
     template.defines.values().for_each(|body| list_pipes(body, visit));

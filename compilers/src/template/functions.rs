@@ -1,4 +1,4 @@
-//! Functions that templates can call, beside those of the language.
+//! Functions that templates can call, besides the built-in ones.
 //!
 //! Project functions are bound to a run when it is rendered. The others are those of Sprig,
 //! but for its access to the environment of the process.
@@ -12,13 +12,13 @@ use watershed_dialect::{ENGINE, Quoting as _};
 use super::sprig;
 use super::values::{Function, integer, text};
 
-/// Functions of the language itself.
+/// The functions built into the template language.
 const BUILTIN: [&str; 19] = [
     "and", "call", "eq", "ge", "gt", "html", "index", "js", "le", "len", "lt", "ne", "not", "or", "print",
     "printf", "println", "slice", "urlquery",
 ];
 
-/// Functions of the project.
+/// Functions specific to projects.
 const PROJECT: [&str; 9] = [
     "configure",
     "dependency",
@@ -42,7 +42,7 @@ pub(super) fn is_known(name: &str) -> bool {
         || sprig::REFUSED.contains(&name)
 }
 
-/// The functions that need no project.
+/// Returns the functions that don't depend on the project.
 pub(super) fn pure() -> FuncMap {
     let mut functions = FuncMap::new();
     for name in sprig::REFUSED {

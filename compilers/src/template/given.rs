@@ -1,4 +1,4 @@
-//! The origins of what a template's actions yield: the author's text, or values that a run brings along.
+//! Data flow in a template: whether a value is the author's or comes from a run.
 //!
 //! Partitions and states are rows of queries and names of files: nobody who writes the project has seen them. A value is
 //! followed through variables, moved dots and templates that are called, without regard to the order of things: where it can
@@ -10,20 +10,20 @@ use gotmpl::parse::{Expr, ListNode, Node, PipeNode};
 
 use super::Template;
 
-/// Fields of the scope that hold values of a run. Of `self` the name is the author's.
+/// Fields of the scope that hold values of a run, such as partitions and state. In `self`, the name is the author's.
 const OF_RUNS: [&str; 4] = ["partition", "split", "state", "self"];
 
-/// The origins that a value can have.
+/// The possible origins of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// The value can be the whole scope.
+    /// True if the value may be the whole scope.
     is_scope: bool,
-    /// The value can be one of a run, or hold one.
+    /// True if the value may come from a run, or contain such a value.
     is_given: bool,
 }
 
 impl Origin {
-    /// The origin of the dot that a template begins with.
+    /// The origin of the initial dot of a template.
     pub(super) const SCOPE: Self = Self {
         is_scope: true,
         is_given: false,
@@ -44,12 +44,12 @@ impl Origin {
         }
     }
 
-    /// Returns true if what is made of such a value can hold one of a run.
+    /// Returns true if a result computed from the value may contain a value of a run.
     pub(super) fn may_be_given(self) -> bool {
         self.is_scope || self.is_given
     }
 
-    /// Returns the origin of one of the items of such a value.
+    /// Returns the origin of an item of the value.
     fn of_item(self) -> Self {
         match self.may_be_given() {
             true => Self::GIVEN,
@@ -57,7 +57,7 @@ impl Origin {
         }
     }
 
-    /// Returns the origin of a field of such a value.
+    /// Returns the origin of a field of the value.
     fn of_field(self, path: &[&str]) -> Self {
         let of_scope = match path {
             [] => return self,
@@ -71,19 +71,19 @@ impl Origin {
     }
 }
 
-/// The origins of a template's variables, and of the dots of the templates that it calls.
+/// The origins of a template's variables, and of the dots of the templates it calls.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
     variables: BTreeMap<String, Origin>,
     called: BTreeMap<String, Origin>,
 }
 
-/// The dots that hold at a place of a template.
+/// The origins of `.` and `$` at a place of a template.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dots {
-    /// `.`
+    /// The origin of `.`.
     pub(super) here: Origin,
-    /// `$`
+    /// The origin of `$`.
     pub(super) root: Origin,
 }
 
@@ -97,7 +97,7 @@ impl Dots {
 }
 
 impl Origins {
-    /// Follows the values of a template until nothing new is learned.
+    /// Follows the values of a template until a fixed point is reached.
     pub(super) fn of(template: &Template) -> Self {
         let mut origins = Self::default();
         loop {
@@ -113,12 +113,12 @@ impl Origins {
         }
     }
 
-    /// Returns the origin of the dot of a template that is called.
+    /// Returns the origin of the dot in a called template.
     pub(super) fn of_called(&self, name: &str) -> Origin {
         self.called.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns the dots within a branch of `with` or `range`.
+    /// Returns the origins of the dots inside a branch of `with` or `range`.
     pub(super) fn inside(&self, node: &Node, dots: Dots) -> Dots {
         let here = match node {
             Node::With(branch) => self.of_pipe(&branch.pipe, dots),
@@ -166,7 +166,7 @@ impl Origins {
         }
     }
 
-    /// Returns the origin of the value of a pipeline.
+    /// Returns the origin of a pipeline's value.
     pub(super) fn of_pipe(&self, pipe: &PipeNode, dots: Dots) -> Origin {
         let commands = pipe.commands.iter();
         let last = commands.fold(None, |piped, command| {
@@ -182,7 +182,7 @@ impl Origins {
         last.unwrap_or_default()
     }
 
-    /// Returns the origin of the value of an expression.
+    /// Returns the origin of an expression's value.
     pub(super) fn of_expression(&self, expression: &Expr, dots: Dots) -> Origin {
         let (origin, path) = match expression {
             Expr::Dot(_) => return dots.here,
@@ -201,7 +201,7 @@ impl Origins {
     }
 }
 
-/// Functions that tell something about values and hand on none of them.
+/// Functions whose result tells about their arguments without containing them.
 const TELL: [&str; 16] = [
     "contains",
     "empty",
@@ -221,7 +221,7 @@ const TELL: [&str; 16] = [
     "typeIs",
 ];
 
-/// Returns the origin of the value of a call.
+/// Returns the origin of the result of a call.
 fn of_call(function: &str, inputs: &[Origin]) -> Origin {
     match function {
         told if TELL.contains(&told) => Origin::AUTHOR,
@@ -232,7 +232,7 @@ fn of_call(function: &str, inputs: &[Origin]) -> Origin {
     }
 }
 
-/// Returns the origin of what is made of values: no scope any more, but it may hold what that held.
+/// Returns the origin of a result that is computed from values; a value of a run if an input may contain one.
 fn made_of(inputs: &[Origin]) -> Origin {
     match inputs.iter().any(|input| input.may_be_given()) {
         true => Origin::GIVEN,
@@ -244,7 +244,7 @@ fn made_of(inputs: &[Origin]) -> Origin {
 mod tests {
     use super::*;
 
-    /// Returns whether each action of a template may yield a value of a run.
+    /// Returns whether each action of a template may yield a value of a run: true for each that may.
     fn given(text: &str) -> Vec<bool> {
         let template = Template::read(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         let origins = Origins::of(&template);

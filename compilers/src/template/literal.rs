@@ -1,4 +1,4 @@
-//! SQL rendered with values that no author wrote: those of a viewer, of a call and of a run. Each is a value, never SQL.
+//! Safe rendering of SQL with values from viewers, callers and runs, which become literals and never SQL.
 //!
 //! Each action that reads one is executed to its value, for which a mark stands in the text. When all branches are taken the
 //! text is read once, as the engine would, and each mark becomes what fits its place: within single quotes the escaped text,
@@ -26,36 +26,36 @@ use place::Reader;
 pub use place::Dialect;
 pub(super) use viewer::has_fallback;
 
-/// Begins and ends a mark. A character of private use, which no text with marks may hold.
+/// The character that begins and ends a mark, from the private use area; rejected in texts with marks.
 const MARK: char = '\u{F8FF}';
-/// The function that writes a value as it is, for what is not about the viewer.
+/// The name of the function that writes a trusted value as it is.
 const TEXT: &str = "_watershed_text";
-/// The name that the template itself is called by.
+/// The name of the main template.
 const BODY: &str = "_watershed_rule";
-/// The steps that all loops of one rule may take together.
+/// The largest number of loop iterations in a rule.
 const MAX_RULE_STEPS: u64 = 10_000;
-/// The steps that all loops of one text of a model may take together.
+/// The largest number of loop iterations in a model's SQL.
 const MAX_STEPS: u64 = 1_000_000;
 
-/// The one who gave a value, which decides the forms that it may take.
+/// The source of a value, which decides the forms that it may take in SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Giver {
     Viewer,
     /// The caller of an API.
     Caller,
-    /// A partition or a state.
+    /// A run, with its partition or state.
     Run,
-    /// The same: the items of a list, one by one.
+    /// A run, with a list that is written item by item.
     Items,
 }
 
-/// A value that a mark stands for, and the one who gave it.
+/// A value that a mark stands for, with its source.
 struct Given {
     value: Value,
     giver: Giver,
 }
 
-/// The functions that put a value aside and write its mark: their names, the givers, and the quotes around the mark.
+/// The functions that store a value and write a mark: names, sources of the values, and quotes around the mark.
 const ASIDE: [(&str, Giver, &str); 5] = [
     (viewer::ATTRIBUTE, Giver::Viewer, ""),
     (viewer::ARGUMENT, Giver::Caller, ""),
@@ -64,7 +64,7 @@ const ASIDE: [(&str, Giver, &str); 5] = [
     (run::NAMED, Giver::Run, "\""),
 ];
 
-/// Renders SQL for the viewer and the arguments of `scope`. Neither can change how it is read, whatever they hold.
+/// Renders SQL with the viewer and the arguments of `scope`, whose values can't change how the SQL is parsed.
 ///
 /// # Errors
 /// When the text is no template, can't be executed, or has an attribute where no value can stand, such as a comment or
@@ -92,7 +92,7 @@ pub fn render_rule(text: &str, scope: &Scope) -> Result<String, RenderError> {
     Reader::of_rules().place(&marked, &found)
 }
 
-/// Renders SQL of a model. The values of its partition and its state can't change how it is read, whatever they hold.
+/// Renders a model's SQL; the values of its partition and state can't change how the SQL is parsed.
 ///
 /// # Errors
 /// When the text is no template, can't be executed, or has such a value where none can stand, as a piece of a word.
@@ -134,7 +134,7 @@ fn refused(message: &str) -> RenderError {
     }
 }
 
-/// Executes a template whose actions write marks. Returns the text and the values that its marks number.
+/// Executes a template whose actions write marks. Returns the text, and the values by the numbers in the marks.
 fn execute(
     template: Template,
     scope: &Scope,
@@ -189,14 +189,14 @@ fn execute(
     Ok((text, std::mem::take(&mut *found)))
 }
 
-/// Keeps a value and returns the mark that stands for it.
+/// Stores a value and returns the mark that stands for it.
 fn put_aside(kept: &Mutex<Vec<Given>>, value: Value, giver: Giver) -> String {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.push(Given { value, giver });
     format!("{MARK}{}{MARK}", kept.len() - 1)
 }
 
-/// Writes a value of the project's. Marks in it would be taken for the viewer's.
+/// Writes a trusted value; rejects one that contains the character of marks.
 fn written(arguments: &[Value]) -> Result<Value, TemplateError> {
     match arguments.last() {
         None | Some(Value::Nil) => Err(TemplateError::Exec("a value is not set".to_owned())),
@@ -212,7 +212,7 @@ fn written(arguments: &[Value]) -> Result<Value, TemplateError> {
     }
 }
 
-/// Returns a call of a function, to end a pipeline with.
+/// Returns a call of a function, for the end of a pipeline.
 fn call(pipe: &PipeNode, name: &str) -> CommandNode {
     CommandNode {
         pos: pipe.pos,

@@ -1,4 +1,4 @@
-//! SQL as it is sent to the engine.
+//! Rendering of SQL and other texts for a run.
 
 use watershed_proto::ModelSpec;
 
@@ -9,10 +9,10 @@ use super::{
     scope::{RenderError, Scope},
 };
 
-/// The driver of databases that read texts in another way than the engine.
+/// The driver of MySQL, whose text literals differ from the engine's.
 const MYSQL: &str = "mysql";
 
-/// The model's SQL with its templates executed; `None` for a model without SQL. Pure.
+/// Renders a model's SQL by executing its templates; none for a model without SQL. A pure function.
 ///
 /// # Errors
 /// When a template can't be executed, e.g. reads a variable that is not there.
@@ -24,7 +24,7 @@ pub fn render(spec: &ModelSpec, scope: &Scope) -> Result<Option<String>, RenderE
     }
 }
 
-/// Returns the dialect that the SQL of a model is for: it may be handed on to the database that the model reads.
+/// Returns the dialect of a model's SQL, which is MySQL's if the model reads from such a database.
 pub fn dialect(spec: &ModelSpec) -> Dialect {
     let driver = match spec.input_driver.as_str() {
         "" => &spec.input_connector,
@@ -36,7 +36,7 @@ pub fn dialect(spec: &ModelSpec) -> Dialect {
     }
 }
 
-/// A text that is no SQL with its templates executed: a path, an address, a message. Pure.
+/// Renders a text other than SQL, such as a path or a message, by executing its templates. A pure function.
 ///
 /// # Errors
 /// When a template can't be executed.

@@ -1,40 +1,40 @@
-//! The scope of a template in a run, and its errors there.
+//! The values that a template sees in a run, and its errors there.
 
 use std::collections::BTreeMap;
 
 use watershed_proto::Value;
 
-/// The values that a template sees when it is rendered for a run.
+/// The values that a template sees when rendered for a run.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// The environment's name.
+    /// The name of the environment.
     pub environment: String,
-    /// All variables, as [`Project::variables`](crate::Project::variables) has them.
+    /// All variables by name, as [`Project::variables`](crate::Project::variables) returns them.
     pub variables: BTreeMap<String, String>,
-    /// The model's own name.
+    /// The name of the model itself.
     pub name: String,
-    /// The run adds to what is there.
+    /// True if the run adds rows to existing ones.
     pub incremental: bool,
-    /// The result of the last run's state resolver.
+    /// The result of the last run's state query.
     pub state: BTreeMap<String, Value>,
-    /// The partition that the run is for.
+    /// The partition that the run builds; empty for none.
     pub partition: BTreeMap<String, Value>,
-    /// The query that stands for a list of files, to be read from.
+    /// The query that reads the current list of files.
     pub table: String,
-    /// The user in whose name rows are read.
+    /// The attributes of the user on whose behalf rows are read.
     pub user: BTreeMap<String, Value>,
-    /// The arguments of a call.
+    /// The arguments of an API's call.
     pub args: BTreeMap<String, Value>,
-    /// The rows go into a file.
+    /// True if the rows are exported to a file.
     pub export: bool,
-    /// The data that are known of a managed resource.
+    /// Known data of a managed resource.
     pub data: BTreeMap<String, Value>,
-    /// The version that a migration is run for.
+    /// The version to which a migration is run, if any.
     pub version: Option<u32>,
 }
 
 impl Scope {
-    /// Returns the attributes of a user that nobody is: what conditions are tried with.
+    /// Returns the attributes of a fictitious user, with which conditions are checked.
     pub(crate) fn made_up_user() -> BTreeMap<String, Value> {
         let text = |key: &str, value: &str| (key.to_owned(), Value::from(value));
         BTreeMap::from([
@@ -51,10 +51,10 @@ impl Scope {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RenderError {
-    /// A description.
+    /// The description of the error.
     pub message: String,
-    /// A hint.
+    /// Advice on how to fix the error, if there is any.
     pub hint: Option<String>,
-    /// 1-based line of the text.
+    /// The 1-based line of the error in the text.
     pub line: u32,
 }

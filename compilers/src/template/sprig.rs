@@ -1,4 +1,4 @@
-//! Further functions of Sprig: dates, lists, numbers, texts, paths and encodings.
+//! Sprig functions for dates, lists, numbers, texts, paths and encodings.
 //!
 //! Times are texts in RFC 3339. What makes secrets, asks the network or yields something random is known by name and
 //! refused in a run.
@@ -15,7 +15,7 @@ pub(super) use self::refused::REFUSED;
 use self::times::{formatted, in_zone, moved, stamp, strftime, timestamp};
 use super::values::{Function, integer, text};
 
-/// Functions that need no project.
+/// Functions that don't depend on the project, by name.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     // Dates.
     ("now", |a| a.is_empty().then(|| stamp(Timestamp::now()))),
@@ -381,9 +381,9 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("b64dec", |a| from_base64(&text(a.first()?)).map(Into::into)),
 ];
 
-/// The longest text that a repetition makes.
+/// The largest size in bytes of a text made by repetition.
 const MOST_BYTES: usize = 1 << 20;
-/// The longest list of numbers.
+/// The largest number of items of a generated list.
 const MOST_ITEMS: i64 = 100_000;
 fn items(arguments: &[Value], make: impl FnOnce(&[Value]) -> Vec<Value>) -> Option<Value> {
     match arguments {
@@ -435,7 +435,7 @@ fn floats(arguments: &[Value], step: impl Fn(f64, f64) -> f64) -> Option<Value> 
     numbers.into_iter().reduce(step).map(Value::Float)
 }
 
-/// A name in lower case, its words joined: `HTTPStatus code` is `http_status_code`.
+/// Returns a name in lower case with its words joined: `HTTPStatus code` becomes `http_status_code`.
 fn cased(name: &str, joint: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut was_lower = false;

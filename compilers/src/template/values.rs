@@ -1,11 +1,11 @@
-//! Values of templates, as functions take and return them.
+//! Conversions of values that template functions take and return.
 
 use gotmpl::Value;
 
-/// A function of templates. Returns nothing where its arguments don't fit.
+/// A template function; returns none if its arguments have wrong types.
 pub(super) type Function = fn(&[Value]) -> Option<Value>;
 
-/// The value as it is printed; nothing is an empty text.
+/// Returns the text of a value; empty for nil.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
@@ -14,7 +14,7 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// The value as a whole number, cut or read where it has another type.
+/// Returns a value as an integer, truncated or parsed if it has another type.
 pub(super) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Int(value) => Some(*value),

@@ -1,4 +1,4 @@
-//! SQL around a template's actions, with neutral values in their places.
+//! Variants of SQL, rendered from a template with neutral values so that the engine can parse it.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use super::{
     facts::{Arm, incremental_branch},
 };
 
-/// Renderings made of one template. Each takes branches that none before took; templates with more are read in part.
+/// The largest number of variants of a template; branches beyond that are not covered.
 const MAX_VARIANTS: usize = 32;
-/// Templates that call templates are followed so deep.
+/// The largest depth of nested template calls.
 const MAX_CALLS: usize = 16;
 
-/// The stand-in for a value that is not known before the run: fits wherever a name or a value does.
+/// The placeholder for a value that is unknown before the run; valid as a name and as a value.
 pub(crate) const NEUTRAL: &str = "_watershed_value";
 
-/// A template rendered with neutral values.
+/// A rendering of a template with neutral values, along one choice of branches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) text: String,
-    /// It took a branch that only incremental runs take.
+    /// True if the variant includes a branch that only incremental runs take.
     pub(crate) incremental: bool,
-    /// Every value in it is the one of a run: what the engine says about it is true of the run.
+    /// True if the text is exactly what a run would render, so that the engine's errors are real.
     pub(crate) exact: bool,
-    /// The origins of stretches of the text: first character here, first byte in the template.
+    /// The start of each stretch of the text, in characters, with its byte offset in the template.
     origins: Vec<(usize, usize)>,
 }
 
 impl Variant {
-    /// The byte of the template that a character of the text comes from.
+    /// Returns the byte offset in the template that a character of the text comes from.
     pub(crate) fn origin(&self, source: &str, char_offset: usize) -> usize {
         let after = self.origins.partition_point(|(start, _)| *start <= char_offset);
         let Some((start, byte)) = after.checked_sub(1).and_then(|at| self.origins.get(at)) else {
@@ -46,7 +46,7 @@ impl Variant {
     }
 }
 
-/// Renders a template until every branch was taken once.
+/// Renders a template repeatedly, until every branch was taken once.
 pub(crate) fn variants(
     template: &Template,
     source: &str,
@@ -66,7 +66,7 @@ pub(crate) fn variants(
     found
 }
 
-/// Branches already taken, by the byte of their keyword: then, else.
+/// Branches already taken (then, else), by the byte offset of their keyword.
 type Branches = BTreeMap<usize, (bool, bool)>;
 
 struct Render<'a> {
@@ -76,14 +76,14 @@ struct Render<'a> {
     taken: &'a mut Branches,
     locals: BTreeMap<String, Option<String>>,
     calls: usize,
-    /// A branch was taken that none before took.
+    /// True if the rendering took a branch not taken before.
     news: bool,
-    /// Characters in the text so far.
+    /// The length of the rendered text, in characters.
     length: usize,
     variant: Variant,
 }
 
-/// The text that an action yields.
+/// The text that an action yields in a variant.
 enum Put {
     Text(String),
     Nothing,
@@ -164,7 +164,7 @@ impl<'a> Render<'a> {
         }
     }
 
-    /// Takes the branch that was not taken yet or, when both were, `then`.
+    /// Renders the branch not taken yet; if both were taken, the one that contains a new branch.
     fn branch(&mut self, branch: &BranchNode, incremental: Option<Arm>) {
         self.variant.exact = false;
         let (then, other) = self.taken.get(&branch.pos.offset).copied().unwrap_or_default();
@@ -190,7 +190,7 @@ impl<'a> Render<'a> {
         }
     }
 
-    /// Returns true if a branch inside was not taken yet.
+    /// Returns true if a nested branch was not taken yet.
     fn has_news(&self, list: &ListNode) -> bool {
         list.nodes.iter().any(|node| match node {
             Node::If(branch) | Node::Range(branch) | Node::With(branch) => {

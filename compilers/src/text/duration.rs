@@ -1,12 +1,12 @@
-//! Durations as project files write them.
+//! Parsing of durations in project files.
 
 use jiff::{SignedDuration, Span};
 
-/// Seconds of a day, which has 24 hours here.
+/// The number of seconds in a day, which always has 24 hours.
 const DAY: i64 = 86_400;
 
-/// Reads whole seconds: a number of seconds, a duration such as `1h30m`, or ISO 8601 (`PT1H30M`). Parts of a second
-/// count as a whole one. Months and years, which have no fixed length, count 30 and 365 days.
+/// Parses a duration to whole seconds, rounded up: a number, `1h30m`, or ISO 8601 (`PT1H30M`). Months count as 30 days
+/// and years as 365.
 pub fn seconds(text: &str) -> Option<u32> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<u32>() {
@@ -25,8 +25,8 @@ pub fn seconds(text: &str) -> Option<u32> {
     u32::try_from(days * DAY + time.as_secs() + started).ok()
 }
 
-/// Reads milliseconds from a duration with its unit, such as `1h30m`, `500ms` or `PT1H30M`; a number without a unit is
-/// none, for nobody can tell what it counts.
+/// Parses a duration to milliseconds, such as `1h30m`, `500ms` or `PT1H30M`; a number without a unit is rejected as
+/// ambiguous.
 pub(crate) fn milliseconds(text: &str) -> Option<u64> {
     let text = text.trim();
     if text.parse::<f64>().is_ok() {

@@ -1,10 +1,10 @@
-//! Names of resources, and words that are nearly right.
+//! Checks of names, display names, and suggestions for misspelled words.
 
-/// The longest name, in bytes: what file systems and engines take without complaint.
+/// The largest length of a name in bytes, which file systems and engines accept.
 pub(crate) const MAX_NAME: usize = 255;
 
-/// Returns the reason why a name can't be used, if it can't. Blanks, quotes, keywords and any alphabet are fine: names
-/// are quoted wherever they meet SQL.
+/// Returns the reason why a name is invalid, if it is. Blanks, quotes, keywords and any alphabet are allowed, as names
+/// are always quoted in SQL.
 pub(crate) fn problem(name: &str) -> Option<String> {
     if name.trim().is_empty() {
         Some("the name is empty".to_owned())
@@ -20,7 +20,7 @@ pub(crate) fn problem(name: &str) -> Option<String> {
     }
 }
 
-/// A name as people read it: `auction_data` is `Auction Data`, `foo:e1` is `Foo: E1`.
+/// Returns a display name: `Auction Data` for `auction_data`, `Foo: E1` for `foo:e1`.
 pub fn for_people(name: &str) -> String {
     let words = name.replace(':', ": ");
     let words = words.split(['_', '-', ' ']).filter(|word| !word.is_empty());
@@ -32,8 +32,7 @@ pub fn for_people(name: &str) -> String {
     words.map(capital).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the known word that an unknown one was likely meant to be: at most two letters missing, too many, wrong or
-/// swapped, fewer in short words.
+/// Returns the known word that a misspelled one likely means, within at most two edits, fewer in short words.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
         0..=2 => 0,

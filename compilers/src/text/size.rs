@@ -1,6 +1,6 @@
-//! Sizes as project files and the command line write them.
+//! Parsing of sizes in project files and on the command line.
 
-/// Units, longest names first where one ends like another.
+/// The units with their sizes in bytes; longer names first, as some end in shorter ones.
 const UNITS: [(&str, u64); 9] = [
     ("kib", 1 << 10),
     ("mib", 1 << 20),
@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 9] = [
     ("b", 1),
 ];
 
-/// Reads a number of bytes with its unit, such as `512MB` or `1.5 GiB`. Zero needs none.
+/// Parses a size to bytes, such as `512MB` or `1.5 GiB`; zero needs no unit.
 #[must_use]
 pub fn parse_size(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();

@@ -1,16 +1,16 @@
-//! Numbers and times within bounds: what lies outside is a mistake at its place, however well it is written.
+//! Numbers and durations that must lie within bounds.
 
 use super::Fields;
 use crate::diagnostics::Code;
 
-/// The bounds of a number.
+/// The bounds of a number, both inclusive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     pub(crate) least: u32,
     pub(crate) most: u32,
 }
 
-/// Takes a number that lies within bounds.
+/// Takes a number; reports one outside the bounds.
 pub(crate) fn count(fields: &mut Fields<'_>, key: &str, bounds: Counts) -> Option<u32> {
     let at = fields.value_at(key);
     let number = fields.count(key)?;
@@ -24,7 +24,7 @@ pub(crate) fn count(fields: &mut Fields<'_>, key: &str, bounds: Counts) -> Optio
     None
 }
 
-/// Takes a time in milliseconds that is not shorter than another one. `hint` says what to write instead.
+/// Takes a duration in milliseconds; reports one shorter than `least_ms`, with `hint`.
 pub(crate) fn milliseconds(fields: &mut Fields<'_>, key: &str, least_ms: u64, hint: &str) -> Option<u64> {
     let at = fields.value_at(key);
     let time = fields.milliseconds(key)?;

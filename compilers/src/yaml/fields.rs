@@ -1,4 +1,4 @@
-//! Typed fields out of mappings, with a finding for each that does not fit.
+//! Typed access to the fields of a mapping, with findings about values of wrong types.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     text::{duration, names},
 };
 
-/// The fields of a mapping, taken one by one; what is left over at the end was not known.
+/// The fields of a mapping, taken one by one; fields left at the end are unknown.
 #[derive(Debug)]
 pub(crate) struct Fields<'f> {
     map: Map,
@@ -35,7 +35,7 @@ impl<'f> Fields<'f> {
         self.findings
     }
 
-    /// Takes a field; null counts as absent.
+    /// Takes a field; null counts as missing.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         self.map.remove(key).filter(|entry| !entry.value.is_null())
     }
@@ -53,7 +53,7 @@ impl<'f> Fields<'f> {
         self.map.get(key).map(|entry| entry.value.at)
     }
 
-    /// Returns the places of the texts of a list, or of the one text in its place.
+    /// Returns the places of the texts in a list, or of a single text.
     pub(crate) fn texts_at(&self, key: &str) -> Vec<At> {
         let Some(entry) = self.map.get(key) else {
             return Vec::new();
@@ -64,7 +64,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Returns the places of the keys of a mapping.
+    /// Returns the places of the keys in a mapping.
     pub(crate) fn keys_at(&self, key: &str) -> BTreeMap<String, At> {
         match self.map.get(key).map(|entry| &entry.value.data) {
             Some(Data::Map(map)) => map
@@ -75,7 +75,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Gives back a field that was only looked at.
+    /// Returns a field that was taken only to look at it.
     pub(crate) fn put_back(&mut self, key: &str, entry: Entry) {
         self.map.insert(key.to_owned(), entry);
     }
@@ -85,12 +85,12 @@ impl<'f> Fields<'f> {
         self.findings.add(node.at, Code::WrongType, message);
     }
 
-    /// Text; other scalars count as what was written.
+    /// Takes a text; other scalars are taken as written.
     pub(crate) fn text(&mut self, key: &str) -> Option<String> {
         self.text_node(key).and_then(|node| node.scalar_text())
     }
 
-    /// The node of a text.
+    /// Takes a text as a node with its place.
     pub(crate) fn text_node(&mut self, key: &str) -> Option<Node> {
         let node = self.take(key)?.value;
         if node.scalar_text().is_none() {
@@ -119,7 +119,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// A whole number from 0 up.
+    /// Takes an integer of at least 0.
     pub(crate) fn count(&mut self, key: &str) -> Option<u32> {
         let node = self.take(key)?.value;
         let read = match &node.data {
@@ -137,7 +137,7 @@ impl<'f> Fields<'f> {
         read
     }
 
-    /// Seconds, from a number or a duration.
+    /// Takes a duration in seconds, from a number or a duration.
     pub(crate) fn seconds(&mut self, key: &str) -> Option<u32> {
         let node = self.text_node(key)?;
         let text = node.scalar_text().unwrap_or_default();
@@ -151,7 +151,7 @@ impl<'f> Fields<'f> {
         read
     }
 
-    /// Milliseconds, from a duration with its unit.
+    /// Takes a duration in milliseconds, which needs a unit.
     pub(crate) fn milliseconds(&mut self, key: &str) -> Option<u64> {
         let node = self.text_node(key)?;
         let text = node.scalar_text().unwrap_or_default();
@@ -165,7 +165,7 @@ impl<'f> Fields<'f> {
         read
     }
 
-    /// A list of texts; a single one counts as a list of one.
+    /// Takes a list of texts; a single text is a list of one.
     pub(crate) fn texts(&mut self, key: &str) -> Option<Vec<String>> {
         let node = self.take(key)?.value;
         let Some(items) = node.as_list() else {
@@ -185,7 +185,7 @@ impl<'f> Fields<'f> {
         Some(texts)
     }
 
-    /// Regular expressions: one, or a list of them.
+    /// Takes regular expressions, one or a list; reports invalid ones.
     pub(crate) fn patterns(&mut self, key: &str) -> Vec<String> {
         let at = |node: &Node| node.scalar_text().map(|text| (text, node.at));
         let places: Vec<(String, At)> = match self.map.get(key).map(|entry| &entry.value) {
@@ -223,7 +223,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// A mapping and its place.
+    /// Takes a mapping with its place.
     pub(crate) fn map(&mut self, key: &str) -> Option<(Map, At)> {
         let entry = self.take(key)?;
         match entry.value.data {
@@ -240,12 +240,12 @@ impl<'f> Fields<'f> {
         self.map
     }
 
-    /// Takes all that was not taken.
+    /// Takes all remaining fields.
     pub(crate) fn take_rest(&mut self) -> Map {
         std::mem::take(&mut self.map)
     }
 
-    /// Reports a key that is an old name of another one.
+    /// Reports a deprecated key, if it is used, with the key to use instead.
     pub(crate) fn deprecated(&mut self, old: &str, new: &str) {
         if let Some(entry) = self.map.get(old) {
             let message = format!("key \"{old}\" is deprecated");
@@ -255,7 +255,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Reports the old names of keys that are used, with the new ones.
+    /// Reports all deprecated keys of a block that are used.
     pub(crate) fn deprecations(&mut self, block: &Block) {
         for key in block.keys() {
             if let Some(instead) = key.instead {
@@ -264,7 +264,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// A list of texts, each with its place; a single one counts as a list of one.
+    /// Takes a list of texts with their places; a single text is a list of one.
     pub(crate) fn placed_texts(&mut self, key: &str) -> Vec<(String, At)> {
         let Some(node) = self.take(key).map(|entry| entry.value) else {
             return Vec::new();
@@ -283,7 +283,7 @@ impl<'f> Fields<'f> {
         found
     }
 
-    /// A mapping as values.
+    /// Takes a mapping as plain values.
     pub(crate) fn value_map(&mut self, key: &str) -> Option<MapValue> {
         let (map, _) = self.map(key)?;
         let fields = map.into_iter().map(|(key, entry)| (key, entry.value.to_value()));
@@ -292,7 +292,7 @@ impl<'f> Fields<'f> {
         })
     }
 
-    /// A mapping of texts.
+    /// Takes a mapping of texts; null is an empty text.
     pub(crate) fn text_map(&mut self, key: &str) -> BTreeMap<String, String> {
         let map = self.map(key).map(|(map, _)| map).unwrap_or_default();
         let mut found = BTreeMap::new();
@@ -306,7 +306,8 @@ impl<'f> Fields<'f> {
         found
     }
 
-    /// Refuses what was not taken or, where other keys are kept, reports those that are much like a known one.
+    /// Reports the remaining fields: all of them if the block refuses others, otherwise those that resemble a known
+    /// key.
     pub(crate) fn finish(self, block: &Block) {
         for (key, entry) in self.map {
             match block.rest {
@@ -317,7 +318,7 @@ impl<'f> Fields<'f> {
     }
 }
 
-/// The finding of a key that is not known where only known keys are allowed.
+/// Reports an unknown key, with the nearest known one.
 pub(crate) fn unknown_key(findings: &mut Findings, key: &str, at: At, known: &Block) {
     let message = format!("unknown key \"{key}\"");
     match names::nearest(key, known.names()) {
@@ -328,7 +329,7 @@ pub(crate) fn unknown_key(findings: &mut Findings, key: &str, at: At, known: &Bl
     }
 }
 
-/// Reports a key that is passed over and much like a known one.
+/// Reports an ignored key if it resembles a known one.
 pub(crate) fn misspelled(findings: &mut Findings, key: &str, at: At, known: &Block) {
     if let Some(near) = names::nearest(key, known.names()) {
         let message = format!("unknown key \"{key}\" is passed over");
@@ -341,7 +342,7 @@ pub(crate) fn misspelled(findings: &mut Findings, key: &str, at: At, known: &Blo
     }
 }
 
-/// Takes one of a few words.
+/// Takes a text that must be one of the known words.
 pub(crate) fn word(fields: &mut Fields<'_>, key: &str, known: &[&str]) -> Option<String> {
     let node = fields.text_node(key)?;
     let text = node.scalar_text()?.trim().to_lowercase();
@@ -362,7 +363,7 @@ pub(crate) fn word(fields: &mut Fields<'_>, key: &str, known: &[&str]) -> Option
     None
 }
 
-/// A mapping in a list; a finding where it is something else.
+/// Returns an item of a list as a mapping with its place; reports any other value.
 pub(crate) fn item(node: Node, what: &str, findings: &mut Findings) -> Option<(Map, At)> {
     match node.data {
         Data::Map(map) => Some((map, node.at)),

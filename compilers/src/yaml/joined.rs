@@ -1,16 +1,16 @@
-//! SQL whose lines YAML joins: a comment ends with its line, and there is none left.
+//! The check for SQL comments in folded YAML texts, where they swallow the following lines.
 
 use super::node::{Node, Style};
 use crate::diagnostics::{At, Code, Finding};
 use crate::sql::{TokenKind, tokens};
 use crate::text::{Span, narrow};
 
-/// Returns whether a key takes SQL.
+/// Returns true if the value of a key is SQL.
 fn takes_sql(key: &str) -> bool {
     key.ends_with("sql") || key.ends_with("_exec") || key == "expression"
 }
 
-/// Returns a finding about a comment in the SQL under a key that takes more with it than its own line.
+/// Returns a finding about an SQL comment that swallows the following lines, as YAML joins them.
 pub(super) fn comment(source: &str, key: &Node, value: &Node) -> Option<Finding> {
     let is_joined = matches!(value.style, Style::Folded | Style::Plain | Style::Quoted);
     if !is_joined || !key.as_str().is_some_and(takes_sql) {
@@ -42,7 +42,7 @@ pub(super) fn comment(source: &str, key: &Node, value: &Node) -> Option<Finding>
     })
 }
 
-/// Returns the place of a comment on a line, if it goes on behind the line's end.
+/// Returns the place of a comment on a line, if the comment continues beyond the line.
 fn cut_off(comment: &str, at: usize, line: &str) -> Option<Span> {
     let (begin, _) = line.match_indices("--").find(|(begin, _)| {
         let own = line.get(*begin..).unwrap_or_default().trim_end();

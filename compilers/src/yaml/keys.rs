@@ -1,99 +1,99 @@
-//! Tables of the keys that mappings take.
+//! Tables of the keys that mappings accept.
 //!
 //! A table says of each key what it takes, what it means and, where it is an old name, the key to use instead. The
 //! reader of a kind refuses or reports other keys by it, and JSON Schemas and the completion of editors are made of it.
 
-/// A mapping and its keys.
+/// The keys that a mapping accepts.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The name by which schemas refer to it.
+    /// The label of the block, by which schemas refer to it.
     pub(crate) name: &'static str,
-    /// The keys of its own.
+    /// The keys listed in the block itself.
     pub(crate) own: &'static [Key],
-    /// Keys that other tables add.
+    /// Lists of keys shared with other blocks.
     pub(crate) added: &'static [&'static [Key]],
-    /// The treatment of other keys.
+    /// The treatment of unlisted keys.
     pub(crate) rest: Rest,
 }
 
-/// The treatment of keys that a table does not list.
+/// The treatment of keys that a block does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// They are errors.
+    /// Unlisted keys are errors.
     Refused,
-    /// They are kept and passed on.
+    /// Unlisted keys are kept and passed on.
     Kept,
 }
 
-/// A key of a mapping.
+/// A key that a mapping accepts.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// The key.
+    /// The name of the key.
     pub(crate) name: &'static str,
-    /// Its values.
+    /// The sort of values that the key takes.
     pub(crate) takes: Takes,
-    /// Its meaning, in a sentence.
+    /// The meaning of the key, in a sentence.
     pub(crate) meaning: &'static str,
-    /// The key to use instead, if this one is an old name.
+    /// The key to use instead, if this one is deprecated.
     pub(crate) instead: Option<&'static str>,
 }
 
-/// The values that a key takes.
+/// The sort of values that a key takes.
 #[derive(Debug)]
 pub(crate) enum Takes {
-    /// Anything.
+    /// Any value.
     Any,
-    /// Text, or another scalar as it is written.
+    /// A text; other scalars are taken as written.
     Text,
-    /// True or false.
+    /// A boolean.
     Bool,
-    /// A whole number from 0 up.
+    /// An integer of at least 0.
     Count,
-    /// Seconds, or a duration such as `1h30m` or `PT1H30M`.
+    /// A duration: seconds, or a text such as `1h30m` or `PT1H30M`.
     Duration,
-    /// One of some words.
+    /// One of the given words.
     Word(&'static [&'static str]),
     /// A text, or a list of texts.
     Texts,
-    /// SQL.
+    /// A text of SQL.
     Sql,
-    /// The name of a resource of a kind, as project files write it.
+    /// The name of a resource of the given kind.
     Name(&'static str),
-    /// A mapping with known keys.
+    /// A mapping with the keys of a block.
     Block(&'static Block),
-    /// A mapping of names to values.
+    /// A mapping from arbitrary names to values.
     Map(&'static Takes),
-    /// A list.
+    /// A list of values.
     List(&'static Takes),
-    /// One of several.
+    /// A value of one of several sorts.
     Either(&'static [Takes]),
 }
 
 impl Block {
-    /// Returns all keys.
+    /// Returns all keys, including shared and deprecated ones.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         self.own.iter().chain(self.added.iter().copied().flatten())
     }
 
-    /// Returns the names of all keys, old names included.
+    /// Returns the names of all keys, including deprecated ones.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.keys().map(|key| key.name)
     }
 
-    /// Returns the names that are in use today: what a misspelled key is compared with.
+    /// Returns the names of keys that are not deprecated.
     pub(crate) fn current(&self) -> impl Iterator<Item = &'static str> + use<> {
         let current = self.keys().filter(|key| key.instead.is_none());
         current.map(|key| key.name)
     }
 
-    /// Returns the key of a name.
+    /// Returns the key of a name, if the block has it.
     pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
     }
 }
 
-/// Makes tables of keys: `static NAME = "label" Refused { "key": Text, "meaning"; "old": Text, "meaning" => "key"; }`.
-/// `Refused + KEYS` adds those of another table, and so on for more.
+/// Defines blocks of keys: `static NAME = "label" Refused { "key": Text, "meaning"; "old": Text, "meaning" => "key";
+/// }`. `Refused + KEYS` adds a list of shared keys, and may be repeated.
 macro_rules! blocks {
     ($($(#[doc = $doc:literal])+ $vis:vis static $name:ident = $label:literal $rest:ident $(+ $added:path)* {
         $($key:literal: $takes:expr, $meaning:literal $(=> $instead:literal)?;)*

@@ -1,4 +1,4 @@
-//! From text to nodes.
+//! Loading of YAML text to nodes.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -15,23 +15,23 @@ use crate::{
     text::{Span, Text, narrow},
 };
 
-/// Nesting that is read. Deep enough for people; specs that hold it still decode within the messages' own bound.
+/// The largest nesting depth; specs of that depth still decode within the limit of protobuf messages.
 const MAX_DEPTH: usize = 24;
-/// Nodes that aliases may stand for in one file: more is an attack or a slip.
+/// The largest number of nodes that aliases of one file may expand to.
 const MAX_ALIASED_NODES: usize = 10_000;
-/// Times that a file is parsed anew because of templates that break its syntax.
+/// The largest number of times a file is parsed again because of unquoted templates.
 const MAX_MASKING_PASSES: usize = 64;
 
-/// The contents of a file.
+/// A loaded YAML file.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// The first document.
+    /// The root node of the first document.
     pub(crate) root: Node,
-    /// Findings that do not keep it from being used.
+    /// Findings that do not prevent the use of the file.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Reads the first document of a text.
+/// Loads the first document of a text.
 ///
 /// # Errors
 /// The finding that says why it can't be read.
@@ -61,14 +61,14 @@ pub(crate) fn load(text: &Text<'_>, role: Role) -> Result<Loaded, Box<Finding>> 
     }
 }
 
-/// The reason why a text can't be read.
+/// The reason why a text can't be loaded.
 struct Problem {
     at: Marker,
     end: Marker,
     code: Code,
     message: String,
     hint: Option<String>,
-    /// The place that stands there already.
+    /// The place of the first occurrence, if something is repeated.
     first: Option<Span>,
 }
 
@@ -132,7 +132,7 @@ impl From<ScanError> for Problem {
     }
 }
 
-/// A tab among the blanks that begin the line or the one after it: the parser stops before or at it.
+/// Returns the place of a tab in the indentation of a line or the next one, where the parser stopped.
 fn tab_near(text: &Text<'_>, line: u32) -> Option<Span> {
     (line..=line + 1).find_map(|line| {
         let shown = text.line(line);
@@ -164,7 +164,7 @@ struct Loader<'a> {
     anchors: BTreeMap<usize, (Node, usize)>,
     aliased: usize,
     findings: Vec<Finding>,
-    /// Unquoted templates met: where, and whether inside a flow collection.
+    /// Unquoted templates found: their position, and true if inside a flow collection.
     templates: Vec<(usize, bool)>,
     flow: usize,
 }
@@ -209,7 +209,7 @@ impl<'a> Loader<'a> {
         Ok((root, std::mem::take(&mut self.findings)))
     }
 
-    /// A second document is not read, and said to be there unless it is empty.
+    /// Reports a second document, which is not read, unless it is empty.
     fn look_for_more(&mut self) {
         while let Ok((event, span)) = self.next() {
             match event {
@@ -234,7 +234,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The node that begins with an event, and how many nodes it consists of.
+    /// Returns the node that an event begins, and the number of nodes in it.
     fn node(&mut self, (event, span): Step<'a>, depth: usize) -> Result<(Node, usize), Problem> {
         if depth > MAX_DEPTH {
             let message = format!("nested more than {MAX_DEPTH} levels deep");
@@ -368,7 +368,7 @@ impl<'a> Loader<'a> {
         Ok((node.clone(), *size))
     }
 
-    /// A collection in brackets stands where they do; one that is indented is told by what it begins with.
+    /// Returns the node of a collection, with the span of its brackets or, if indented, of its first entry.
     fn collection(&self, start: saphyr_parser::Span, end: saphyr_parser::Span, data: Data) -> Node {
         let mut span = span_of(start.start, end.end);
         if start.is_empty() {
@@ -424,7 +424,7 @@ fn insert(map: &mut Map, key: Node, value: Node, span: saphyr_parser::Span) -> R
     }
 }
 
-/// Collects what `<<` brings in; of several mappings the earlier wins.
+/// Collects the entries that `<<` merges in; of several mappings the first wins.
 fn merge(merged: &mut Map, value: Node, span: saphyr_parser::Span) -> Result<(), Problem> {
     match value.data {
         Data::Map(map) => overlay_missing(merged, map),

@@ -1,4 +1,4 @@
-//! A YAML value with its place.
+//! YAML values with their places.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,35 @@ use watershed_proto::Value;
 
 use crate::diagnostics::At;
 
-/// The style of a scalar; decides where its text stands in the file.
+/// The style of a scalar, which decides where its text stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// On its own, or not a scalar.
+    /// A scalar without quotes, or a value that is no scalar.
     Plain,
-    /// Between quotes.
+    /// A quoted scalar.
     Quoted,
-    /// A block whose lines are kept (`|`).
+    /// A block scalar with line breaks kept (`|`).
     Literal,
-    /// A block whose lines are joined (`>`).
+    /// A block scalar with lines joined (`>`).
     Folded,
-    /// As an annotation in SQL: a text that stands for any scalar.
+    /// An annotation in SQL, whose text may stand for any scalar.
     Annotation,
 }
 
-/// A value with its place.
+/// A YAML value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) at: At,
     pub(crate) style: Style,
-    /// The written form, when that is no text: `007` is seven to a number and itself to a name.
+    /// The text as written, if the value is not a text: `007` is 7 as a number and `007` as a name.
     pub(crate) raw: Option<Box<str>>,
     pub(crate) data: Data,
 }
 
-/// A mapping by key.
+/// A mapping from keys to entries.
 pub(crate) type Map = BTreeMap<String, Entry>;
 
-/// A key's place and its value.
+/// The value of a key, with the place of the key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key_at: At,
@@ -53,7 +53,7 @@ pub(crate) enum Data {
 }
 
 impl Data {
-    /// The type's name for people.
+    /// Returns the name of the type for messages, with its article.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Data::Null => "nothing",
@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar as a person reads it; `None` for lists, mappings and null.
+    /// Returns the text of a scalar as written; none for lists, mappings and null.
     pub(crate) fn scalar_text(&self) -> Option<String> {
         if let Some(raw) = &self.raw {
             return Some(raw.to_string());
@@ -116,7 +116,7 @@ impl Node {
         }
     }
 
-    /// The value without places.
+    /// Returns the value without places.
     pub(crate) fn to_value(&self) -> Value {
         match &self.data {
             Data::Null => Value::NULL,
@@ -134,7 +134,7 @@ impl Node {
     }
 }
 
-/// Lays `over` on `base`: mappings merge key by key, anything else replaces.
+/// Merges `over` into `base`: mappings key by key, other values by replacement.
 pub(crate) fn overlay(base: &mut Map, over: &Map) {
     for (key, entry) in over {
         match (

@@ -1,9 +1,9 @@
-//! Values of plain scalars.
+//! The types of unquoted scalars.
 
 use super::node::Data;
 
-/// Resolves the text of an unquoted scalar: null, a boolean, a number, or text. Whole numbers that do not fit 64
-/// bits stay text, so that no digit is lost; dates stay text too.
+/// Returns the value of an unquoted scalar: null, a boolean, a number or a text. Integers beyond 64 bits and dates stay
+/// texts.
 pub(super) fn resolve(text: &str) -> Data {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
@@ -50,7 +50,7 @@ fn whole_number(text: &str) -> Option<i64> {
         })
 }
 
-/// A decimal number with a point or an exponent, as YAML writes it: digits, at most one point, an exponent.
+/// Returns true if a text is a decimal number in YAML: digits, at most one point, an exponent.
 fn is_decimal(text: &str) -> bool {
     let fraction = text.contains(['.', 'e', 'E']);
     fraction

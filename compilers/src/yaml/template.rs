@@ -1,14 +1,14 @@
-//! Templates that stand in YAML without quotes.
+//! Masking of unquoted templates in YAML.
 //!
 //! `key: {{ .env.x }}` is a mapping inside a mapping to YAML, and a text to the person who wrote it. Such a stretch is
 //! masked with as many letters before the file is parsed, so that all other places stay right, and put back after.
 
 use std::{collections::BTreeMap, ops::Range};
 
-/// The stand-in for an unquoted template: no sign of YAML, and in no file by accident.
+/// The character that replaces an unquoted template, from the private use area.
 const MASK: char = '\u{F8FF}';
 
-/// The text with unquoted templates masked. Offsets count characters, as the YAML parser does.
+/// The text with unquoted templates masked. Offsets count characters, as the YAML parser's do.
 #[derive(Debug)]
 pub(super) struct Masked {
     chars: Vec<char>,
@@ -27,7 +27,7 @@ impl Masked {
         self.chars.iter().collect()
     }
 
-    /// Returns the original text of a masked stretch that begins at a character.
+    /// Returns the original text of the masked stretch that begins at a character.
     pub(super) fn original(&self, at: usize) -> Option<&str> {
         self.stretches.get(&at).map(String::as_str)
     }
@@ -37,7 +37,7 @@ impl Masked {
         self.chars.get(at..at + 2) == Some(&['{', '{'])
     }
 
-    /// Masks the template that begins at a character; `false` when it does not end on its line.
+    /// Masks the template that begins at a character; returns false if it does not end on its line.
     pub(super) fn mask(&mut self, at: usize, in_flow: bool) -> bool {
         let Some(stretch) = self.stretch(at, in_flow) else {
             return false;
@@ -50,7 +50,7 @@ impl Masked {
         true
     }
 
-    /// The first template that is the beginning of a value on the line that holds a character.
+    /// Returns the position of the first unmasked template that begins a value, on the line of a character.
     pub(super) fn first_on_line(&self, at: usize) -> Option<usize> {
         let at = at.min(self.chars.len());
         let start = self
@@ -74,7 +74,8 @@ impl Masked {
         matches!(before.next(), Some(':' | '-' | '[' | ',') | None)
     }
 
-    /// To the end of the line or, inside a flow collection, of the item; without a comment and blanks at its end.
+    /// Returns the range from a template to the end of the line or, in a flow collection, of the item, without a
+    /// comment and blanks at the end.
     fn stretch(&self, at: usize, in_flow: bool) -> Option<Range<usize>> {
         let rest = self.chars.get(at..)?;
         let line = rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! The settings of each driver, with their types and words.
+//! The settings of each driver, with their types and accepted words.
 
 /// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Type {
     Any,
 }
 
-/// Settings of DuckDB.
+/// Settings of DuckDB, with their types.
 pub(super) const DUCKDB: &[(&str, Type)] = &[
     ("path", Type::Text),
     ("dsn", Type::Text),
@@ -39,7 +39,7 @@ pub(super) const DUCKDB: &[(&str, Type)] = &[
     ("token", Type::Text),
 ];
 
-/// Settings of local files.
+/// Settings of local files, with their types.
 pub(super) const LOCAL_FILE: &[(&str, Type)] = &[
     ("path", Type::Text),
     ("root", Type::Text),
@@ -47,7 +47,7 @@ pub(super) const LOCAL_FILE: &[(&str, Type)] = &[
     ("allow_host_access", Type::Bool),
 ];
 
-/// Settings of a mail server.
+/// Settings of a mail server, with their types.
 pub(super) const SMTP: &[(&str, Type)] = &[
     ("host", Type::Text),
     ("port", Type::Count),
@@ -58,20 +58,20 @@ pub(super) const SMTP: &[(&str, Type)] = &[
     ("ca_file", Type::Text),
 ];
 
-/// Settings of Slack.
+/// Settings of Slack, with their types.
 pub(super) const SLACK: &[(&str, Type)] = &[("token", Type::Text), ("api", Type::Text)];
 
-/// Settings of a webhook.
+/// Settings of a webhook, with their types.
 pub(super) const WEBHOOK: &[(&str, Type)] = &[
     ("url", Type::Text),
     ("secret", Type::Text),
     ("previous_secret", Type::Text),
 ];
 
-/// Settings of a command.
+/// Settings of a command that messages are handed to, with their types.
 pub(super) const COMMAND: &[(&str, Type)] = &[("command", Type::Texts), ("environment", Type::Map)];
 
-/// Settings of S3 and of stores that speak it.
+/// Settings of S3 and compatible stores, with their types.
 pub(super) const S3: &[(&str, Type)] = &[
     ("aws_access_key_id", Type::Text),
     ("aws_secret_access_key", Type::Text),
@@ -94,7 +94,7 @@ pub(super) const S3: &[(&str, Type)] = &[
     ("allow_host_access", Type::Bool),
 ];
 
-/// Settings of Google Cloud Storage.
+/// Settings of Google Cloud Storage, with their types.
 pub(super) const GCS: &[(&str, Type)] = &[
     ("key_id", Type::Text),
     ("secret", Type::Text),
@@ -107,7 +107,7 @@ pub(super) const GCS: &[(&str, Type)] = &[
     ("allow_host_access", Type::Bool),
 ];
 
-/// Settings of Azure's Blob Storage.
+/// Settings of Azure Blob Storage, with their types.
 pub(super) const AZURE: &[(&str, Type)] = &[
     ("azure_storage_account", Type::Text),
     ("azure_storage_key", Type::Text),
@@ -121,7 +121,7 @@ pub(super) const AZURE: &[(&str, Type)] = &[
     ("allow_host_access", Type::Bool),
 ];
 
-/// Settings of web servers.
+/// Settings of web servers, with their types.
 pub(super) const HTTPS: &[(&str, Type)] = &[
     ("path", Type::Text),
     ("headers", Type::Map),
@@ -129,7 +129,7 @@ pub(super) const HTTPS: &[(&str, Type)] = &[
     ("ca_cert_file", Type::Text),
 ];
 
-/// Settings of Postgres.
+/// Settings of Postgres, with their types.
 pub(super) const POSTGRES: &[(&str, Type)] = &[
     ("dsn", Type::Text),
     ("database_url", Type::Text),
@@ -145,7 +145,7 @@ pub(super) const POSTGRES: &[(&str, Type)] = &[
     ("connect_timeout", Type::Count),
 ];
 
-/// Settings of MySQL and MariaDB.
+/// Settings of MySQL and MariaDB, with their types.
 pub(super) const MYSQL: &[(&str, Type)] = &[
     ("dsn", Type::Text),
     ("host", Type::Text),
@@ -161,10 +161,10 @@ pub(super) const MYSQL: &[(&str, Type)] = &[
     ("sslmode", Type::Text),
 ];
 
-/// Settings of SQLite.
+/// Settings of SQLite, with their types.
 pub(super) const SQLITE: &[(&str, Type)] = &[("dsn", Type::Text), ("path", Type::Text), ("db", Type::Text)];
 
-/// Settings of a DuckLake: those of the database that keeps its catalog, and where its files are.
+/// Settings of a DuckLake: its catalog database and the place of its files, with their types.
 pub(super) const DUCKLAKE: &[(&str, Type)] = &[
     ("catalog", Type::Text),
     ("data_path", Type::Text),
@@ -187,7 +187,8 @@ pub(super) const DUCKLAKE: &[(&str, Type)] = &[
     ("attach", Type::Text),
 ];
 
-/// Words for catalogs of lakehouses, which tables are read without.
+/// Lakehouse catalogs, which are not supported: their drivers, their name in messages, and the way to read tables
+/// without them.
 pub(super) const CATALOGS: &[(&[&str], &str, &str)] = &[
     (
         &["iceberg", "iceberg_rest", "glue", "nessie", "polaris"],
@@ -201,10 +202,10 @@ pub(super) const CATALOGS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Drivers of stores that hold the files of a lake.
+/// Drivers of object stores that can hold the files of a lake.
 pub(super) const STORES: [&str; 3] = ["s3", "gcs", "azure"];
 
-/// Settings that are known and not followed: access would fail in words about something else.
+/// Settings that are recognised but not supported, each with its driver and the setting to use instead.
 pub(super) const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
     (
         "s3",
@@ -233,7 +234,7 @@ pub(super) const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Drivers that are known and not supported, with what does the same.
+/// Drivers that are recognised but not supported, each with a replacement.
 pub(super) const INSTEAD: &[(&str, &str)] = &[
     (
         "motherduck",
@@ -244,13 +245,13 @@ pub(super) const INSTEAD: &[(&str, &str)] = &[
     ("openai", NO_ASSISTANT),
 ];
 
-/// The advice where a connector is to an assistant.
+/// The advice for connectors to AI assistants, which are not supported.
 const NO_ASSISTANT: &str = "no assistant is asked anything: what is about one is kept, and does nothing";
 
-/// Beginnings of paths that name a database of MotherDuck and no file.
+/// Prefixes of paths that name a MotherDuck database instead of a file.
 pub(super) const MOTHERDUCK: [&str; 2] = ["md:", "motherduck:"];
 
-/// Settings without which a driver can do nothing.
+/// Settings that a driver requires, by driver.
 pub(super) const REQUIRED: &[(&str, &[&str])] = &[
     ("smtp", &["host", "from"]),
     ("webhook", &["url"]),
@@ -258,7 +259,7 @@ pub(super) const REQUIRED: &[(&str, &[&str])] = &[
     ("ducklake", &["catalog"]),
 ];
 
-/// Words that a setting may be.
+/// Words that a setting accepts, by driver and setting.
 pub(super) const WORDS: &[(&str, &str, &[&str])] = &[
     ("duckdb", "mode", &["read", "readwrite"]),
     ("ducklake", "catalog", &["duckdb", "sqlite", "postgres"]),

@@ -87,11 +87,11 @@ blocks! {
     }
 }
 
-/// A step: an action, or several.
+/// The value of a step: one action, or a list of them.
 const STEP: crate::yaml::Takes = {
     use crate::yaml::Takes::{Block, Either, List};
     Either(&[Block(&ACTION), List(&Block(&ACTION))])
 };
 
-/// Meanings of a failed part.
+/// The ways to treat the failure of a part.
 pub(super) const MEANINGS: [&str; 2] = ["abort", "continue"];

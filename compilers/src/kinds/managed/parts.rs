@@ -1,4 +1,4 @@
-//! The parts of a managed resource: what each says, on what it inherits.
+//! The parts of a managed resource, which inherit settings from their owner.
 
 use watershed_proto::{ManagedPart, ManagedRef, ManagedSpec};
 
@@ -11,12 +11,13 @@ use crate::{
     yaml::{Fields, Node, item},
 };
 
-/// The most levels of parts: each holds all that it inherits.
+/// The largest depth of nested parts.
 const LEVELS_MAX: u32 = 4;
-/// The most parts of one owner: its pass looks at each.
+/// The largest number of parts of one owner.
 const PARTS_MAX: usize = 100;
 
-/// Takes the parts of an owner. Returns what they need, at any level: the owner refers to that, and waits for none of it.
+/// Takes the parts of an owner. Returns refs to the resources that parts at any level need; the owner does not wait for
+/// them.
 pub(super) fn take(fields: &mut Fields<'_>, owner: &mut ManagedSpec, level: u32) -> Vec<RawRef> {
     let Some(at) = fields.key_at("parts") else {
         return Vec::new();

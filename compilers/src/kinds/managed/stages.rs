@@ -1,4 +1,4 @@
-//! The stages of a managed resource, and everything that names one.
+//! The stages of a managed resource, and checks of all settings that name a stage.
 
 use watershed_proto::ManagedSpec;
 
@@ -8,12 +8,12 @@ use crate::{
     yaml::Fields,
 };
 
-/// The most stages of a lifecycle.
+/// The largest number of stages of a lifecycle.
 const STAGES_MAX: usize = 32;
 
-/// The places of what a resource says itself, before it is taken.
+/// The places of settings that a resource or part makes itself, noted before they are taken.
 pub(super) struct Said {
-    /// Of the resource.
+    /// The place of the resource or part.
     at: At,
     stages: Option<At>,
     early: Option<At>,
@@ -37,8 +37,8 @@ impl Said {
     }
 }
 
-/// Checks what a resource says against its stages. What it has inherited was checked where it stands, unless the stages
-/// are its own.
+/// Checks the settings of a resource or part against its stages. Inherited settings are checked again only if the
+/// stages are its own.
 pub(super) fn check(fields: &mut Fields<'_>, spec: &ManagedSpec, said: &Said) {
     if spec.stages.is_empty() {
         let message = "a managed resource needs `stages`";
@@ -90,7 +90,7 @@ fn check_list(fields: &mut Fields<'_>, stages: &[String], at: At) {
     }
 }
 
-/// Checks that each stage but the first can be reached, and that somebody says what was reached.
+/// Checks that steps lead to every stage but the first, and that a look or the steps report the stage reached.
 fn check_steps(fields: &mut Fields<'_>, spec: &ManagedSpec, said: &Said) {
     let at = said.steps.or(said.stages).unwrap_or(said.at);
     let is_own = said.steps.is_some() || said.stages.is_some();
@@ -129,7 +129,7 @@ fn check_steps(fields: &mut Fields<'_>, spec: &ManagedSpec, said: &Said) {
     }
 }
 
-/// Refuses a word that is none of the stages, if these are known.
+/// Reports a word that is not one of the stages, if stages are known.
 pub(super) fn refuse_unknown(fields: &mut Fields<'_>, stages: &[String], word: &str, at: At) {
     if stages.is_empty() || stages.iter().any(|stage| stage == word) {
         return;

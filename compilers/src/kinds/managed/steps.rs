@@ -1,4 +1,4 @@
-//! The steps of a managed resource: their actions, and the calls that those and its look make.
+//! The steps of a managed resource: their actions, and the commands and HTTP calls behind actions and looks.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{
     yaml::{Data, Fields, Map, Node, item},
 };
 
-/// The most actions of a step.
+/// The largest number of actions of a step.
 const ACTIONS_MAX: usize = 64;
 const TIMEOUT_MS: u64 = 300_000;
 const ATTEMPTS: u32 = 5;
@@ -27,7 +27,7 @@ pub(super) fn look(fields: &mut Fields<'_>) -> Option<ManagedCall> {
     Some(call)
 }
 
-/// Takes the steps, in the order of the stages' names.
+/// Takes the steps, ordered by the names of their stages.
 pub(super) fn take(fields: &mut Fields<'_>) -> Vec<ManagedStep> {
     let Some((map, _)) = fields.map("steps") else {
         return Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn take(fields: &mut Fields<'_>) -> Vec<ManagedStep> {
     steps.collect()
 }
 
-/// Several actions of one step.
+/// Reads the list of actions of one step.
 fn pipeline(fields: &mut Fields<'_>, nodes: Vec<Node>, at: At) -> Vec<ManagedAction> {
     if nodes.is_empty() || nodes.len() > ACTIONS_MAX {
         let message = format!("a step has 1 to {ACTIONS_MAX} actions, not {}", nodes.len());
@@ -68,7 +68,7 @@ fn pipeline(fields: &mut Fields<'_>, nodes: Vec<Node>, at: At) -> Vec<ManagedAct
     actions
 }
 
-/// Checks that actions need only one another, and in no circle.
+/// Checks that actions depend only on actions of the same step, and not in a cycle.
 fn check_needs(fields: &mut Fields<'_>, actions: &[ManagedAction], at: At) {
     let known: Vec<&str> = actions.iter().map(|action| action.name.as_str()).collect();
     let mut is_known = true;
@@ -101,7 +101,7 @@ fn check_needs(fields: &mut Fields<'_>, actions: &[ManagedAction], at: At) {
     }
 }
 
-/// Reads an action; the only one of a step is named like its stage.
+/// Reads an action; the only action of a step takes the name of the stage.
 fn action(fields: &mut Fields<'_>, map: Map, at: At, stage: Option<&str>) -> ManagedAction {
     let mut block = Fields::new(map, at, fields.findings());
     let name = block.text("name").or_else(|| stage.map(str::to_owned));

@@ -1,4 +1,4 @@
-//! The window of a managed resource.
+//! The time window in which a managed resource is wanted.
 
 use jiff::civil::DateTime;
 use watershed_proto::ManagedWindow;
@@ -6,9 +6,9 @@ use watershed_proto::ManagedWindow;
 use super::keys::WINDOW;
 use crate::{blocks::schedule, diagnostics::Code, yaml::Fields};
 
-/// The time before the start in which to prepare.
+/// The default preparation time before the start of a window, in milliseconds.
 const LEAD_MS: u64 = 15 * 60 * 1_000;
-/// The time after the end in which to clean up.
+/// The default cleanup time after the end of a window, in milliseconds.
 const TEARDOWN_MS: u64 = 10 * 60 * 1_000;
 
 /// Takes the block `window`.
@@ -52,7 +52,7 @@ pub(super) fn take(fields: &mut Fields<'_>) -> Option<ManagedWindow> {
     Some(window)
 }
 
-/// A local time, with its text.
+/// Takes a local time, together with its text.
 fn local_time(block: &mut Fields<'_>, key: &str) -> Option<(DateTime, String)> {
     let node = block.text_node(key)?;
     let text = node.scalar_text().unwrap_or_default();

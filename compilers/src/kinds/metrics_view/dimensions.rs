@@ -11,7 +11,7 @@ use crate::{
     yaml::{Fields, Map, Node, item, unknown_key, word},
 };
 
-/// Reads the dimensions; the time column is one, named or not.
+/// Reads the dimensions; the time column is added even if it is not listed.
 pub(super) fn read(
     reader: &mut Reader<'_, '_>,
     spec: &mut MetricsViewSpec,
@@ -126,7 +126,7 @@ fn dimension(
     Some(dimension)
 }
 
-/// A table that translates values; the last part of its name may be a model's.
+/// Reads the lookup table that translates a dimension's values, and adds a ref if its name may be a model's.
 fn lookup(fields: &mut Fields<'_>, dimension: &mut MetricsViewDimension, at: At, refs: &mut Vec<RawRef>) {
     let table = fields.text_node("lookup_table");
     dimension.lookup_at = table.as_ref().and_then(|node| spot(node.at));

@@ -92,20 +92,20 @@ blocks! {
         "tags": Texts, "Words to find it by.";
     }
 
-    /// Keys of a window.
+    /// Keys of the window of a measure.
     pub(crate) static WINDOW = "window" Refused {
         "partition": Bool, "Whether each group has a window of its own.";
         "order": Any, "The dimensions by which rows are ordered.";
         "frame": Text, "The frame, as SQL writes it.";
     }
 
-    /// Keys of a dimension with its grain of time.
+    /// Keys of a dimension with a time grain.
     pub(crate) static FIELD_AND_GRAIN = "field_and_grain" Refused {
         "name": Text, "The field.";
         "time_grain": Word(&GRAINS), "The grain of time.";
     }
 
-    /// Keys of an annotation.
+    /// Keys of an annotation of a metrics view.
     pub(crate) static ANNOTATION = "annotation" Refused {
         "name": Text, "Its name, if it is not the table's.";
         "model": Name("model"), "The model that holds the notes.";
@@ -123,7 +123,7 @@ blocks! {
         "key_ttl": Duration, "How long that answer holds.";
     }
 
-    /// Keys of a rollup.
+    /// Keys of a rollup of a metrics view.
     pub(crate) static ROLLUP = "rollup" Refused {
         "model": Name("model"), "The model that holds the rows.";
         "time_grain": Word(&GRAINS), "Its grain of time.";

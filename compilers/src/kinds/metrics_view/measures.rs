@@ -15,18 +15,18 @@ use crate::{
     yaml::{Data, Fields, Node, item, word},
 };
 
-/// A use of a field's name, checked when all names are known.
+/// A use of a field's name with its place, checked once all names are known.
 type Use = (String, At);
 
-/// The names that measures may use.
+/// The names that measures may use, and the uses to be checked.
 struct Names<'n> {
-    /// The time dimension; empty for a view without one.
+    /// The name of the time dimension; empty if the view has none.
     time: String,
     taken: &'n mut UsedNames,
     uses: Vec<Use>,
 }
 
-/// Reads the measures.
+/// Reads the measures of a metrics view.
 pub(super) fn read(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &mut UsedNames) {
     let list_at = reader.fields.key_at("measures");
     let items = reader.fields.list("measures").unwrap_or_default();
@@ -143,7 +143,7 @@ fn format(fields: &mut Fields<'_>, measure: MetricsViewMeasure) -> MetricsViewMe
     }
 }
 
-/// Dimensions by name, or by `name` and `time_grain`.
+/// Takes a list of dimensions, each a name or a mapping of `name` and `time_grain`.
 fn selectors(fields: &mut Fields<'_>, key: &str, uses: &mut Vec<Use>) -> Vec<DimensionSelector> {
     let Some(node) = fields.take(key).map(|entry| entry.value) else {
         return Vec::new();
@@ -172,7 +172,7 @@ fn selectors(fields: &mut Fields<'_>, key: &str, uses: &mut Vec<Use>) -> Vec<Dim
     found
 }
 
-/// `time`, `true` or `all`, or a mapping with `partition`, `order` and `frame`.
+/// Takes the window of a measure: `time`, `true`, `all`, or a mapping with `partition`, `order` and `frame`.
 fn window(fields: &mut Fields<'_>, names: &mut Names<'_>) -> Option<MetricsViewWindow> {
     let entry = fields.take("window")?;
     let node = entry.value;
@@ -209,7 +209,7 @@ fn window(fields: &mut Fields<'_>, names: &mut Names<'_>) -> Option<MetricsViewW
     }
 }
 
-/// The order of a window: dimensions by name. `time` is the time dimension, unless a field has that name.
+/// Takes the dimensions that order a window; `time` is the time dimension, unless a field has that name.
 fn order(block: &mut Fields<'_>, names: &mut Names<'_>) -> Vec<DimensionSelector> {
     let mut uses = Vec::new();
     let said = selectors(block, "order", &mut uses);
@@ -225,10 +225,10 @@ fn order(block: &mut Fields<'_>, names: &mut Names<'_>) -> Vec<DimensionSelector
     found
 }
 
-/// The word for the time dimension, whatever its name is.
+/// The word that stands for the time dimension, whatever its name.
 const TIME: &str = "time";
 
-/// The view's time dimension, by which a window is ordered at `at`; a finding if the view has none.
+/// Returns the time dimension as the order of a window; reports a view without one.
 fn by_time(
     at: At,
     time_grain: String,

@@ -1,4 +1,4 @@
-//! The tests of a model: rows that must not be there.
+//! The tests of a model, each a query for rows that must not exist.
 //!
 //! A test states its SQL, or a condition (`assert`), or one of the named tests below, which stand for their SQL.
 
@@ -15,7 +15,7 @@ use crate::{
     yaml::{Data, Entry, Fields, Map, Node, Style},
 };
 
-/// Keys by which a test says what it looks for; exactly one is to be there.
+/// Keys that state a test; exactly one is required.
 const FORMS: [&str; 6] = [
     "sql",
     "assert",
@@ -25,15 +25,15 @@ const FORMS: [&str; 6] = [
     "relationships",
 ];
 
-/// Failing rows that are kept where a number is not said, and the most that may be said.
+/// The default number of failing rows to store.
 const STORED: u32 = 1_000;
 const MOST_STORED: u32 = 10_000;
 
-/// A named test as SQL.
+/// A predefined test, translated to SQL.
 struct Named {
-    /// The test's name, unless it is given one.
+    /// The default name of the test.
     name: String,
-    /// The rows that are wrong.
+    /// The query for failing rows.
     sql: String,
 }
 
@@ -91,7 +91,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Returns true if a failure is only a warning.
+    /// Takes `severity`; returns true if it is `warn`, so that a failure is only a warning.
     pub(super) fn severity(&mut self, map: &mut Map) -> bool {
         let Some(entry) = map.remove("severity") else {
             return false;
@@ -109,7 +109,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Returns the most rows that are kept when a test fails.
+    /// Takes the number of failing rows to store; 0 for none.
     fn store_failures(&mut self, map: &mut Map) -> u32 {
         let Some(entry) = map.remove("store_failures") else {
             return 0;
@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Puts the SQL that a test stands for under `sql`. Returns the name of a named test.
+    /// Replaces the statement of a test by its SQL under `sql`. Returns the default name of a predefined test.
     fn stated(&mut self, map: &mut Map, model: &str, at: At) -> Option<String> {
         let forms: Vec<&str> = FORMS.into_iter().filter(|form| map.contains_key(*form)).collect();
         let form = match forms.as_slice() {
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Replaces what a test said by its SQL. Places inside are not those of the file.
+/// Sets the SQL of a test. The places of its parts are not those in the file.
 fn put_sql(map: &mut Map, mut entry: Entry, sql: String) {
     entry.value.data = Data::String(sql);
     entry.value.raw = None;
@@ -206,7 +206,7 @@ fn put_sql(map: &mut Map, mut entry: Entry, sql: String) {
     map.insert("sql".to_owned(), entry);
 }
 
-/// One column, or several.
+/// Reads one column or a list of columns.
 fn columns_of(node: &Node, form: &str, findings: &mut Findings) -> Option<Vec<String>> {
     let columns: Option<Vec<String>> = match node.as_list() {
         Some(list) => list.iter().map(Node::scalar_text).collect(),
@@ -220,7 +220,8 @@ fn columns_of(node: &Node, form: &str, findings: &mut Findings) -> Option<Vec<St
     columns
 }
 
-/// No two rows have the same values there. As in SQL, a row without one of the values is not compared.
+/// Returns the test that no two rows have the same values in the columns. Rows with a missing value are not compared,
+/// as in SQL.
 fn unique(table: &str, columns: &[String]) -> Named {
     let quoted: Vec<String> = columns.iter().map(|column| ENGINE.name(column)).collect();
     let given: Vec<String> = quoted
@@ -237,7 +238,7 @@ fn unique(table: &str, columns: &[String]) -> Named {
     }
 }
 
-/// Every row has a value in each of the columns.
+/// Returns the test that every row has a value in each of the columns.
 fn not_null(table: &str, columns: &[String]) -> Named {
     let missing: Vec<String> = columns
         .iter()
@@ -249,7 +250,7 @@ fn not_null(table: &str, columns: &[String]) -> Named {
     }
 }
 
-/// A column holds no values but these; a row without a value passes.
+/// Returns the test that a column holds only the given values; rows without a value pass.
 ///
 /// They are texts until the engine reads each as a value of the column's type. One that the type does not have is accepted of no row:
 /// neither one that can't be read so, nor a number or a date that would be another then.
@@ -273,7 +274,7 @@ fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     })
 }
 
-/// Every value of a column is one of another table's; a row without a value passes.
+/// Returns the test that every value of a column occurs in another table; rows without a value pass.
 ///
 /// Those of the other table are read as values of the column's type, as in `accepted_values`. One that the type does not have is that of
 /// no row: read back it would be another.
@@ -321,7 +322,7 @@ fn required(fields: &mut Fields<'_>, key: &str) -> Option<String> {
     found
 }
 
-/// A value as a text of SQL, as the file has it; none for lists, mappings and null.
+/// Returns a scalar as an SQL text literal, spelled as in the file; none for lists, mappings and null.
 fn literal(node: &Node) -> Option<String> {
     match &node.data {
         Data::Float(value) if !value.is_finite() => None,

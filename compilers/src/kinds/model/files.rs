@@ -1,4 +1,4 @@
-//! Outputs that are files, or tables of other databases: where a model's rows are written to, beside its table.
+//! Outputs of models to files and to tables of other databases.
 
 use watershed_proto::{FileExport, ModelSpec};
 
@@ -13,11 +13,12 @@ use crate::{
     yaml::{Fields, Map, word},
 };
 
-/// Drivers of files on this machine.
+/// Drivers of local files.
 const LOCAL: [&str; 2] = ["local_file", "file"];
 
 impl Reader<'_, '_> {
-    /// Takes what an output says of files, if its connector is one of files, and returns its other settings.
+    /// Takes the settings for files or for another database, if the output's connector is of that sort, and returns the
+    /// remaining settings.
     pub(super) fn output_files(&mut self, spec: &mut ModelSpec, settings: Map, at: At) -> Map {
         let driver = self.context.driver(&spec.output_connector).unwrap_or_default();
         if self.is_other_database(driver, &spec.output_connector) {
@@ -45,7 +46,7 @@ impl Reader<'_, '_> {
         rest
     }
 
-    /// Returns true if an output's connector is another database than the engine that models are built on.
+    /// Returns true if the output's connector is a database other than the engine that models are built in.
     fn is_other_database(&self, driver: &str, connector: &str) -> bool {
         match driver {
             "postgres" => true,
@@ -55,7 +56,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Takes the table of another database that an output names, and returns its other settings.
+    /// Takes the table of another database that the output names, and returns the remaining settings.
     fn output_table(&mut self, spec: &mut ModelSpec, database: String, settings: Map, at: At) -> Map {
         let connector = std::mem::replace(&mut spec.output_connector, self.context.olap.to_owned());
         let (mine, rest): (Map, Map) = settings.into_iter().partition(|(key, _)| key == "table");
@@ -152,7 +153,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The form that the ending of a path tells.
+/// Returns the file format that a path's extension implies.
 fn ending(path: &str) -> Option<&'static str> {
     let path = path.trim_end_matches(".gz").trim_end_matches(".zst");
     let (_, ending) = path.rsplit_once('.')?;
@@ -164,7 +165,8 @@ fn ending(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the reason why a model writes no rows to a path; none if it may. What a template makes of it is looked at again in the run.
+/// Returns the reason why a model can't write to a path; none if it can. Paths with templates are checked again at run
+/// time.
 pub fn refused(path: &str) -> Option<&'static str> {
     if !is_local(path) {
         return Some("the connector is one of files on this machine");
@@ -184,8 +186,8 @@ pub fn refused(path: &str) -> Option<&'static str> {
         .then_some("name a file or folder, without `..`")
 }
 
-/// Returns the reason why a model writes no rows to an address in a store; none if it may. What a template makes of it is
-/// looked at again in the run.
+/// Returns the reason why a model can't write to an address in an object store; none if it can. Addresses with
+/// templates are checked again at run time.
 pub fn refused_object(store: &str, address: &str) -> Option<&'static str> {
     if is_template(address) {
         return None;

@@ -1,4 +1,4 @@
-//! Statements around the builds of a model, and the order in which they write rows.
+//! The SQL hooks of a model, and the row order of its table.
 
 use watershed_proto::{ModelSpec, OutputKind, SqlSource, Value, value::Kind};
 
@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Reader<'_, '_> {
-    /// Reads the statements around a build. They stay among the settings of the input, by which their meaning counts.
+    /// Reads the statements that run around a build. They also remain in the input's settings, which are part of the
+    /// fingerprint.
     pub(super) fn hooks(&mut self, spec: &mut ModelSpec, settings: &Map) {
         let lists = [&mut spec.init_queries, &mut spec.pre_exec, &mut spec.post_exec];
         for (key, list) in HOOKS.into_iter().zip(lists) {
@@ -51,7 +52,7 @@ impl Reader<'_, '_> {
         sources
     }
 
-    /// Reads where the order of a table's rows is said.
+    /// Checks the order in which a table's rows are written.
     pub(super) fn order_by(&mut self, spec: &mut ModelSpec, at: Option<At>) {
         let Some(at) = at else { return };
         let said = spec

@@ -1,4 +1,4 @@
-//! Incremental models: what new rows do to those that are there.
+//! Incremental models: the settings that merge new rows into the table.
 
 use watershed_proto::{IncrementalOutput, IncrementalStrategy, ModelChangeMode, ModelSpec, OnSchemaChange};
 
@@ -9,7 +9,7 @@ use crate::{
     yaml::{Entry, Fields, Map, word},
 };
 
-/// Settings of an output that incremental models alone have.
+/// Settings of an output that only incremental models have.
 const ONLY_INCREMENTAL: [&str; 4] = [
     "incremental_strategy",
     "unique_key",
@@ -18,7 +18,7 @@ const ONLY_INCREMENTAL: [&str; 4] = [
 ];
 
 impl Reader<'_, '_> {
-    /// Reads how new rows come into the table, and leaves the settings as they are.
+    /// Reads how new rows are merged into the table, and leaves the settings in place.
     pub(super) fn incremental_output(&mut self, spec: &mut ModelSpec, settings: &Map) {
         if !spec.incremental {
             self.tell_not_incremental(settings);
@@ -84,7 +84,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Refuses a mode that only incremental models have.
+    /// Reports a change mode that only incremental models can have.
     pub(super) fn check_change_mode(&mut self, spec: &ModelSpec, at: Option<At>) {
         if spec.change_mode() == ModelChangeMode::Patch && !spec.incremental {
             let at = at.unwrap_or(self.fields.at());

@@ -1,4 +1,4 @@
-//! Settings of a model's input, the local files that it reads, and its output.
+//! The settings of a model's input, the local files that it reads, and the kind of its output.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::{
     yaml::Map,
 };
 
-/// Variables that decide whether a model that does not say so is a table.
+/// Variables that decide whether a model is a table by default.
 const DEFAULT_MATERIALIZE: [&str; 2] = ["rill.models.default_materialize", "__materialize_default"];
 
-/// Options of the engine's readers that may stand in a source of files beside its `path`.
+/// Options of the engine's file readers that a source of files may set beside its `path`.
 pub const READER_OPTIONS: &[&str] = &[
     "all_varchar",
     "allow_quoted_nulls",
@@ -88,7 +88,7 @@ pub const READER_OPTIONS: &[&str] = &[
 ];
 
 impl Reader<'_, '_> {
-    /// Passes all keys that are not a model's own to its input.
+    /// Passes all remaining keys to the input of the model, and reports those that resemble a known key.
     pub(super) fn input_properties(&mut self, spec: &mut ModelSpec) {
         let rest = self.fields.take_rest();
         let sql = spec.sql.as_ref().map(|sql| sql.text.clone());
@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
         spec.input_properties = Some(MapValue { fields: properties });
     }
 
-    /// The files of a `local_file` input; those that SQL reads are added when it was parsed.
+    /// Returns the files of a `local_file` input; files that SQL reads are added once it is parsed.
     fn input_files(
         &self,
         spec: &ModelSpec,
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
             .collect()
     }
 
-    /// A path with its variables put in; none when it reads what is not set.
+    /// Returns a path with its variables inserted; none if a variable is not set.
     pub(super) fn rendered(&self, text: &str) -> Option<String> {
         if !is_template(text) {
             return Some(text.to_owned());
@@ -175,7 +175,8 @@ impl Reader<'_, '_> {
         render_text(text, &scope).ok()
     }
 
-    /// A table when it must be one, when it says so, or when the project's default says so.
+    /// Decides whether the output is a table or a view, by what the model needs, its settings and the project's
+    /// default.
     pub(super) fn output_kind(&mut self, spec: &mut ModelSpec, materialize_at: Option<At>) {
         let materialize = spec
             .output_properties
@@ -230,13 +231,13 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns whether an input is a table of a database.
+/// Returns true if the input names a table of a database.
 fn reads_table(spec: &ModelSpec) -> bool {
     let properties = spec.input_properties.as_ref();
     properties.is_some_and(|all| all.get("table").is_some())
 }
 
-/// Returns the known key that one which is not known is much like.
+/// Returns the known key that an unknown key resembles.
 fn nearest(key: &str) -> Option<&'static str> {
     if is_known(key) || READER_OPTIONS.contains(&key) {
         return None;
@@ -245,13 +246,12 @@ fn nearest(key: &str) -> Option<&'static str> {
     names::nearest(key, COMMON.names().chain(MODEL.names()).chain(options))
 }
 
-/// Returns whether a model is known to take a key.
+/// Returns true if a key is one that models take.
 pub(crate) fn is_known(key: &str) -> bool {
     COMMON.key(key).is_some() || MODEL.key(key).is_some()
 }
 
-/// Returns the pattern of the files that say what a table of a lakehouse consists of, given its path; none if the format is
-/// another. Whoever holds them against those of before knows whether the table changed.
+/// Returns the pattern of a lakehouse table's log files, which change whenever the table does; none for other formats.
 pub fn lakehouse_log(path: &str, format: Option<&str>) -> Option<String> {
     let table = path.trim_end_matches('/');
     match format?.to_ascii_lowercase().as_str() {

@@ -5,27 +5,27 @@ use crate::{
     yaml::{Key, keys::blocks},
 };
 
-/// Names of the ways in which new rows come into a table.
+/// The ways in which new rows are merged into a table.
 pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "partition_overwrite"];
 
-/// The forms of files that rows are written in.
+/// The formats of output files.
 pub(super) const FILE_FORMATS: [&str; 3] = ["csv", "json", "parquet"];
 
-/// Compressions of files.
+/// The compressions of output files.
 pub(super) const COMPRESSIONS: [&str; 5] = ["none", "gzip", "zstd", "snappy", "uncompressed"];
 
-/// The fates of columns that a table does not have.
+/// The ways to treat columns of new rows that the table lacks.
 pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_columns"];
 
-/// Keys whose values are SQL that is run around a build, in the order in which it is run.
+/// Keys of SQL that runs around a build, in the order in which it runs.
 pub(super) const HOOKS: [&str; 3] = ["init_queries", "pre_exec", "post_exec"];
 
-/// Keys of an output by what reads them, for the one mapping that holds all.
+/// Keys of an output that concern its table.
 const INTO_TABLE: &[Key] = OUTPUT.own;
 const INTO_FILES: &[Key] = FILES.own;
 
 blocks! {
-    /// Keys of a model. Others are settings of its input.
+    /// Keys of a model. Other keys are settings of its input.
     pub(crate) static MODEL = "model" Kept {
         "sql": Sql, "The query whose rows the model holds.";
         "connector": Text, "The connector that the rows come from.";
@@ -70,7 +70,7 @@ blocks! {
         "table": Text, "The table that is read.";
     }
 
-    /// A mapping that says where rows are written to. Which of its keys count is up to its connector; others are passed on.
+    /// Keys of an output. The connector decides which of them apply; other keys are passed on.
     static WRITTEN = "output" Kept + INTO_TABLE + INTO_FILES {
         "connector": Name("connector"), "The connector that rows are written to.";
         "table": Text, "The table that holds the rows, if it has another name than the model.";
@@ -80,7 +80,7 @@ blocks! {
         "init_queries": Texts, "SQL that is run before `pre_exec`.";
     }
 
-    /// Settings of an output that say how rows come into its table.
+    /// Keys of an output that say how rows are written to its table.
     pub(crate) static OUTPUT = "output_table" Kept {
         "incremental_strategy": Word(&STRATEGIES), "What new rows do to those that are there.";
         "unique_key": Texts, "The column, or several, whose values no two rows share.";
@@ -89,7 +89,7 @@ blocks! {
         "on_schema_change": Word(&SCHEMA_CHANGES), "What becomes of columns of new rows that the table does not have.";
     }
 
-    /// Settings of an output that writes rows into files.
+    /// Keys of an output that is written to files.
     pub(crate) static FILES = "output_files" Kept {
         "path": Text, "The file, or with `partition_by` the folder, that the rows are written to.";
         "format": Word(&FILE_FORMATS), "The form of the files; if not said, the ending of the path tells.";
@@ -134,7 +134,7 @@ blocks! {
         "severity": Word(&["error", "warn"]), "Whether a failure throws the new rows away.";
     }
 
-    /// Rows of a unit test, if they are no list.
+    /// Keys of a unit test's rows, if these are not given as a list.
     pub(crate) static ROWS = "rows" Refused {
         "rows": List(&Map(&Any)), "The rows, each by column.";
         "types": Map(&Text), "Types of columns, where the values do not say them.";

@@ -1,4 +1,4 @@
-//! The queries of a model: its rows, its state, its partitions.
+//! The queries of a model, for its rows, its state and its partitions.
 
 use watershed_proto::{DataResolver, LocalFiles, ModelSpec};
 
@@ -106,7 +106,7 @@ impl Reader<'_, '_> {
         spec.partitions_watermark_field = watermark.unwrap_or_else(|| default.to_owned());
     }
 
-    /// Adds the local files that are partitions to those that the model reads.
+    /// Adds the pattern of local files that are partitions to the files that the model reads.
     pub(super) fn partition_files(&self, spec: &mut ModelSpec) {
         let block = spec.partitions.as_ref().filter(|block| block.resolver == "glob");
         let path = block

@@ -1,4 +1,4 @@
-//! The unit tests of a model: the rows that its query yields from given ones.
+//! The unit tests of a model, which compare the rows of its query over given rows with expected ones.
 //!
 //! A unit test becomes SQL as the other tests do: the given rows are common table expressions, which stand before the
 //! tables of their names, and the rows that differ from the expected ones should not be there.
@@ -17,10 +17,10 @@ use crate::{
     yaml::{Data, Entry, Fields, Map, Node, Style, item},
 };
 
-/// Rows as a query.
+/// Rows of a unit test as a query.
 struct Rows {
     sql: String,
-    /// Their columns, where they are known; none are where there is no row.
+    /// The columns of the rows, if known; none without rows and types.
     columns: Option<Vec<String>>,
 }
 
@@ -88,7 +88,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// A statement without what ends it.
+/// Returns a statement without its final semicolon.
 fn statement(text: &str) -> String {
     let last = tokens(text)
         .into_iter()
@@ -99,7 +99,7 @@ fn statement(text: &str) -> String {
     text.get(..end.unwrap_or(text.len())).unwrap_or(text).to_owned()
 }
 
-/// The query for the rows that differ.
+/// Returns the query for the rows that differ between the result and the expectation.
 fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut Findings) -> Option<String> {
     let mut tables = Vec::new();
     let mut is_whole = true;
@@ -135,7 +135,7 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
     Some(format!("WITH {} {difference}", tables.join(", ")))
 }
 
-/// The rows of a table that the query reads, with a place for the columns that they do not name.
+/// Returns a table of given rows, with a marker for columns that the rows don't name.
 fn given_table(input: &str, rows: &str) -> String {
     let quoted = ENGINE.name(input);
     // Such a name would end the comment, or begin another within it.
@@ -145,12 +145,12 @@ fn given_table(input: &str, rows: &str) -> String {
     }
 }
 
-/// A comment of a unit test behind the rows of a table, which names that table.
+/// The marker comment after the given rows of a table, which names the table.
 const PLACE: &str = "/*columns of ";
 const END_OF_PLACE: &str = "*/";
 
-/// The same unit test with the columns that its rows do not name: they are NULL, of the type that they have in the table
-/// itself. Returns nothing where there is no such place.
+/// Returns the unit test with the unnamed columns added as NULL of the table's column types; none if the test has no
+/// marker.
 #[must_use]
 pub fn with_all_columns(sql: &str) -> Option<String> {
     let (mut whole, mut copied) = (String::new(), 0);
@@ -170,11 +170,11 @@ pub fn with_all_columns(sql: &str) -> Option<String> {
     (copied > 0).then_some(whole)
 }
 
-/// Names that no model has.
+/// The name of the actual rows in the query, which no model can have.
 const ACTUAL: &str = "\"watershed actual rows\"";
 const EXPECTED: &str = "\"watershed expected rows\"";
 
-/// Rows: a list of them, or a mapping that says where they are. No row and no types are no SQL.
+/// Reads rows, from a list or from a mapping that names their source. Without rows and types, the SQL is empty.
 fn rows(node: Node, findings: &mut Findings) -> Option<Rows> {
     let at = node.at;
     let map = match node.data {
@@ -212,7 +212,7 @@ fn rows(node: Node, findings: &mut Findings) -> Option<Rows> {
     }
 }
 
-/// Rows that are written down. A column that a row does not say is null there.
+/// Reads a list of rows. A column that a row does not name is NULL in it.
 fn listed(list: Vec<Node>, types: &BTreeMap<String, String>, findings: &mut Findings) -> Option<Rows> {
     let mut maps = Vec::new();
     for node in list {
@@ -264,7 +264,7 @@ fn listed(list: Vec<Node>, types: &BTreeMap<String, String>, findings: &mut Find
     })
 }
 
-/// A value as SQL writes it. A text that is a date or a time is one, as in a file of data.
+/// Returns a value as an SQL literal. Texts in the form of a date or time become one, as in data files.
 fn value(node: &Node, findings: &mut Findings) -> Option<String> {
     Some(match &node.data {
         Data::Null => "NULL".to_owned(),
@@ -289,9 +289,9 @@ fn value(node: &Node, findings: &mut Findings) -> Option<String> {
     })
 }
 
-/// A date: digits stand for `0`.
+/// The shape of a date, where `0` stands for a digit.
 const DATE: &str = "0000-00-00";
-/// A time of a day.
+/// The shape of hours and minutes, where `0` stands for a digit.
 const MINUTE: &str = "00:00";
 
 fn is_time(text: &str) -> bool {
@@ -316,7 +316,7 @@ fn is_shaped(text: &str, shape: &str) -> bool {
     text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(fits)
 }
 
-/// A mapping with SQL of ours: places inside are not those of the file.
+/// Returns a mapping with generated SQL under `sql`, all at one place.
 fn under_sql(sql: String, at: At) -> Map {
     let value = Node {
         style: Style::Folded,

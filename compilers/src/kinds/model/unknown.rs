@@ -1,4 +1,4 @@
-//! Keys of a model of SQL that are not known.
+//! Unknown keys of models whose input is SQL.
 //!
 //! A model hands keys that are not its own to its input, whatever they are. One whose input is its own SQL has nobody to hand
 //! them to: each of them is a mistake.
@@ -11,10 +11,10 @@ use crate::{
     yaml::{Data, Map, Node},
 };
 
-/// An option of readers that in a model of SQL is dbt's key for what is known of columns.
+/// The key `columns`, an option of readers, and in a model with SQL a habit from dbt.
 pub(super) const COLUMNS: &str = "columns";
 
-/// Keys of dbt at the top of a model, and what is written here.
+/// Top-level keys of dbt models, each with what to write instead.
 const HABITS: [(&str, &str); 8] = [
     (
         COLUMNS,
@@ -47,7 +47,8 @@ const HABITS: [(&str, &str); 8] = [
 const TESTS: &str = "write `tests:` of the model, as in `tests: [{unique: id}, {not_null: [id, day]}]`";
 
 impl Reader<'_, '_> {
-    /// Tells of the keys among those that are left which nothing takes. Those of the manifest's defaults are for several models.
+    /// Reports remaining keys that have no effect, except those from the manifest's defaults, which apply to several
+    /// models.
     pub(super) fn unknown_keys(&mut self, spec: &ModelSpec, rest: &Map, is_told: impl Fn(&str) -> bool) {
         let driver = self.context.driver(&spec.input_connector);
         if spec.sql.is_none() || driver != Some("duckdb") {
@@ -80,7 +81,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns the tests among the settings of columns, by their places.
+/// Returns the tests in dbt's settings of columns, by place.
 fn tests_of_columns(columns: &Node) -> Vec<(At, String)> {
     let Data::List(columns) = &columns.data else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Keys of an input that its connector does not use.
+//! Keys of an input that its connector ignores.
 //!
 //! A model takes the keys of all connectors. Which of them act is up to the connector and to whether there is SQL: one table
 //! says so for all, and whatever else is written is told where it stands.
@@ -13,36 +13,36 @@ use crate::{
     yaml::Map,
 };
 
-/// The way in which the rows of an input come about.
+/// The way in which the rows of an input are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// The project's engine runs SQL.
+    /// By SQL that the project's engine runs.
     Sql,
-    /// The engine reads files of this machine.
+    /// From local files, by the engine.
     Files,
-    /// The engine reads objects of a store, or of a web server.
+    /// From objects of a store or a web server, by the engine.
     Objects,
-    /// The engine reads a table of another file of its own.
+    /// From a table in another database file of the engine.
     OtherFile,
-    /// A server, a file of another system, or a lake answers SQL, or hands out a table.
+    /// From another database or a lake, by SQL or table.
     Database,
 }
 
-/// Keys that any input may have, and one that is told of for all.
+/// Keys that any input may have, and one that is reported elsewhere.
 const ALWAYS: [&str; 3] = [
     "description",
     "invalidate_on_change",
     "create_secrets_from_connectors",
 ];
 
-/// Keys that say where a file of the engine is.
+/// Keys that hold the path of another database file of the engine.
 pub(super) const FILE_OF_ENGINE: [&str; 4] = ["db", "dsn", "database_url", "path"];
 
-/// Endings of the engine's own files.
+/// Extensions of the engine's database files.
 const ENDINGS: [&str; 3] = [".db", ".duckdb", ".ddb"];
 
 impl Way {
-    /// Returns the way; none for drivers that nothing reads from yet, which is an error of its own.
+    /// Returns how a driver reads rows; none for drivers that can't be read from, which is reported elsewhere.
     fn from_driver(driver: &str, has_sql: bool, has_table: bool) -> Option<Self> {
         match driver {
             "duckdb" if !has_sql && has_table => Some(Self::OtherFile),
@@ -54,8 +54,8 @@ impl Way {
         }
     }
 
-    /// Returns the keys that it uses, of those that are not for every input. A database has further settings, which are
-    /// those of its connector.
+    /// Returns the keys used in this way, besides those that any input may have. A database also uses the settings of
+    /// its connector.
     fn used(self) -> &'static [&'static str] {
         match self {
             Self::Sql => &["sql"],
@@ -73,7 +73,7 @@ impl Way {
             || (reads_files && READER_OPTIONS.contains(&key))
     }
 
-    /// Returns what there is instead of a key.
+    /// Returns what decides instead of an ignored key, for the hint.
     fn instead(self, driver: &str, key: &str) -> &'static str {
         match self {
             Self::Sql if driver != "duckdb" && ["path", "uri"].contains(&key) => {
@@ -89,7 +89,7 @@ impl Way {
 }
 
 impl Reader<'_, '_> {
-    /// Tells of the keys of an input that nothing reads, and refuses those that name other rows than are read.
+    /// Reports keys of an input that are ignored; as errors if they name other rows than are read.
     pub(super) fn unused_keys(&mut self, spec: &ModelSpec, rest: &Map) {
         let is_said = |key: &str| rest.get(key).is_some_and(|entry| !entry.value.is_null());
         let driver = self.context.driver(&spec.input_connector).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Variables of a theme, and what is a colour.
+//! The variables of a theme, and the recognition of colours.
 
-/// Variables with a name of their own; others begin with one of [`PREFIXES`].
+/// Variables with fixed names; others begin with one of [`PREFIXES`].
 pub(super) const VARIABLES: [&str; 42] = [
     "primary",
     "secondary",
@@ -46,7 +46,7 @@ pub(super) const VARIABLES: [&str; 42] = [
     "fg-inverse",
 ];
 
-/// The prefixes of groups of variables.
+/// Prefixes of groups of variables.
 const PREFIXES: [&str; 8] = [
     "surface-",
     "fg-",
@@ -58,7 +58,7 @@ const PREFIXES: [&str; 8] = [
     "muted-",
 ];
 
-/// Numbered colours of charts, and how many there are.
+/// Prefixes of numbered chart colours, with the highest number of each.
 const SCALES: [(&str, u32); 3] = [
     ("color-sequential-", 9),
     ("color-diverging-", 11),
@@ -74,7 +74,7 @@ pub(super) fn is_variable(name: &str) -> bool {
     VARIABLES.contains(&name) || SCALES.iter().any(in_scale) || PREFIXES.iter().any(grouped)
 }
 
-/// The present names of a variable's old one; none for one that has only its own.
+/// Returns the current names for a deprecated variable; empty if the variable is current.
 pub(super) fn renamed(name: &str) -> &'static [&'static str] {
     match name {
         "background" => &["surface-subtle"],
@@ -91,7 +91,7 @@ pub(super) fn renamed(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Functions that make a colour.
+/// CSS functions that yield a colour.
 const FUNCTIONS: [&str; 16] = [
     "rgb",
     "rgba",
@@ -125,7 +125,7 @@ pub(super) fn is_colour(text: &str) -> bool {
     }
 }
 
-/// Colours by name, as style sheets have them.
+/// Named colours of CSS.
 const NAMES: &str = "
     aliceblue antiquewhite aqua aquamarine azure beige bisque black blanchedalmond blue blueviolet brown
     burlywood cadetblue chartreuse chocolate coral cornflowerblue cornsilk crimson currentcolor cyan darkblue

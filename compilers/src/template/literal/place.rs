@@ -1,4 +1,4 @@
-//! SQL read as the database would, to put values in the places of their marks.
+//! Insertion of values at the marks in SQL, which is tokenized as the database would.
 
 use gotmpl::Value;
 use watershed_dialect::{backslashed, doubled};
@@ -8,52 +8,52 @@ use super::{Given, Giver, MARK, refused};
 use crate::template::scope::RenderError;
 use crate::template::values;
 
-/// The way in which SQL is read, as far as it decides where a text ends.
+/// The lexical rules by which SQL texts and comments end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// That of the engine. Postgres and SQLite read texts alike.
+    /// The rules of the engine, which Postgres and SQLite share.
     Engine,
-    /// That of MySQL, where a backslash escapes in every text, double quotes are a text and `#` begins a comment.
+    /// The rules of MySQL: backslash escapes in every text, double-quoted texts, comments after `#`.
     Mysql,
 }
 
-/// Types whose name before a text makes a value of it, as in `DATE '2024-03-01'`.
+/// Types whose name before a text makes a typed literal, as in `DATE '2024-03-01'`.
 const TYPES: [&str; 5] = ["date", "time", "timestamp", "timestamptz", "interval"];
 
-/// A stretch of SQL.
+/// The lexical context at a place of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stretch {
     Plain,
-    /// Within quotes that make a text; the number of bytes of the result before the opening one.
+    /// A text literal, with the byte offset in the result at which it begins.
     Quoted {
         begin: usize,
         quote: char,
         escapes: bool,
     },
-    /// A name within quotes.
+    /// A quoted name, with its quote.
     Name(char),
-    /// A comment to the end of the line.
+    /// A comment up to the end of the line.
     Line,
-    /// Comments nest: the number that are open.
+    /// A block comment, with the number of nested comments that are open.
     Block(u32),
-    /// Behind a dollar sign, where nothing says what it begins.
+    /// Text behind a dollar sign in a context that does not read dollar quotes.
     Dollar,
-    /// Between `$tag$`: where the opening one stands in the result.
+    /// A dollar-quoted text, with the byte range in the result of its opening tag.
     Tagged {
         begin: usize,
         end: usize,
     },
 }
 
-/// A reader of SQL, and the rules by which values stand in it.
+/// A lexer of SQL, with the rules by which values are inserted.
 pub(super) struct Reader {
     dialect: Dialect,
-    /// Texts between dollar signs are read; otherwise nothing stands behind one.
+    /// True if dollar-quoted texts are read; otherwise a value behind a dollar sign is refused.
     reads_dollars: bool,
 }
 
 impl Reader {
-    /// The reader of rules and questions, which values of viewers and callers stand in.
+    /// Returns the reader for rules and API queries, which contain values of viewers and callers.
     pub(super) fn of_rules() -> Self {
         Self {
             dialect: Dialect::Engine,
@@ -61,7 +61,7 @@ impl Reader {
         }
     }
 
-    /// The reader of a model's SQL.
+    /// Returns the reader for a model's SQL.
     pub(super) fn of_models(dialect: Dialect) -> Self {
         Self {
             dialect,
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Puts values in the places of their marks.
+    /// Replaces marks by the values that they stand for.
     pub(super) fn place(&self, marked: &str, found: &[Given]) -> Result<String, RenderError> {
         let mut out = String::with_capacity(marked.len());
         let mut stretch = Stretch::Plain;
@@ -111,7 +111,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// Writes a value outside of quotes. `after` is what follows.
+    /// Writes a value outside of quotes; `after` is the text behind it.
     fn alone(&self, out: &mut String, given: &Given, after: &str) -> Result<(), RenderError> {
         let backslashes = self.dialect == Dialect::Mysql;
         match given.giver {
@@ -122,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// Returns a value as it stands within a text, a name or a comment.
+    /// Returns a value as written inside a text literal, a name or a comment.
     fn within(&self, stretch: Stretch, given: &Given, before: &str) -> Result<String, RenderError> {
         let is_of_run = given.giver == Giver::Run;
         let no_place = || {
@@ -164,8 +164,8 @@ impl Reader {
         }
     }
 
-    /// Returns the stretch after the next token of a text and the token's length in bytes. `before` is what came before it;
-    /// a text that begins there may go on with one that has escapes.
+    /// Returns the context after the next token of a text, and the token's length in bytes. `before` is the result so
+    /// far; with `goes_on`, a text literal continues one with escapes.
     fn step(&self, stretch: Stretch, text: &str, before: &str, goes_on: bool) -> (Stretch, usize) {
         let first = text.chars().next().map_or(1, char::len_utf8);
         let starts = |with: &str| text.starts_with(with);
@@ -196,7 +196,7 @@ impl Reader {
         }
     }
 
-    /// Returns true if a text begins with a comment to the end of the line. In MySQL two dashes are one only before a blank.
+    /// Returns true if a line comment begins with `--`; in MySQL a blank must follow.
     fn begins_comment(&self, text: &str) -> bool {
         let after = text.strip_prefix("--");
         after.is_some_and(|after| {
@@ -206,7 +206,7 @@ impl Reader {
         })
     }
 
-    /// The same outside of quotes and comments.
+    /// Returns the context after the next token outside of quotes and comments, and the token's length in bytes.
     fn step_out(&self, text: &str, before: &str, goes_on: bool) -> (Stretch, usize) {
         let first = text.chars().next().map_or(1, char::len_utf8);
         let is_mysql = self.dialect == Dialect::Mysql;
@@ -242,7 +242,7 @@ impl Reader {
     }
 }
 
-/// Takes a mark off a text that begins with it.
+/// Splits off the mark at the start of a text, and returns its value and the rest.
 fn taken<'t, 'v>(text: &'t str, found: &'v [Given]) -> Result<(&'v Given, &'t str), RenderError> {
     let mut parts = text.splitn(3, MARK);
     let (_, number, after) = (parts.next(), parts.next(), parts.next());
@@ -255,7 +255,7 @@ fn taken<'t, 'v>(text: &'t str, found: &'v [Given]) -> Result<(&'v Given, &'t st
     }
 }
 
-/// Writes NULL in the place of a text; of the type whose name stands before it, if one does.
+/// Writes NULL in place of a text literal; typed, if the name of a type precedes.
 fn push_null(out: &mut String) {
     let before = out.trim_end();
     let word_at = before.rfind(|c| !is_word(c)).map_or(0, |at| {
@@ -274,23 +274,23 @@ fn push_null(out: &mut String) {
     }
 }
 
-/// Returns true for blanks and comments with the end of a line among them.
+/// Returns true if a text has only blanks and comments, with a line break among them.
 fn is_line_end(between: &str) -> bool {
     let is_blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with("--");
     between.contains(['\n', '\r']) && between.split(['\n', '\r']).all(is_blank)
 }
 
-/// Returns what a comment can hold of a text without an end of its own.
+/// Returns a text with all but word characters replaced, so that it can't end a comment.
 fn words(text: &str) -> String {
     text.chars().map(|c| if is_word(c) { c } else { '_' }).collect()
 }
 
-/// Returns true if an odd number of backslashes ends a text.
+/// Returns true if a text ends in an odd number of backslashes.
 fn ends_in_escape(text: &str) -> bool {
     (text.len() - text.trim_end_matches('\\').len()) % 2 == 1
 }
 
-/// Returns the length of the `$tag$` that a text begins with.
+/// Returns the length of the `$tag$` at the start of a text, if there is one.
 fn tag_length(text: &str) -> Option<usize> {
     let tag = text.strip_prefix('$')?;
     let end = tag.find(|c| !is_word(c))?;
@@ -302,7 +302,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns true if the last letter of a text is a word of its own: the prefix of a text with escapes.
+/// Returns true if the last letter of a text is a separate word, as the prefix of a text with escapes is.
 fn is_prefix(text: &str) -> bool {
     let before = text.chars().rev().nth(1);
     before.is_none_or(|c| !is_word(c))

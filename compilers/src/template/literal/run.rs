@@ -1,4 +1,4 @@
-//! Marks for the values of a run: partitions and states, wherever they come by.
+//! Marks for the values of a run: partitions and states.
 
 use gotmpl::parse::{CommandNode, Expr, ListNode, Node, PipeNode};
 
@@ -6,18 +6,18 @@ use super::call;
 use crate::template::Template;
 use crate::template::given::{Dots, Origin, Origins};
 
-/// The function that puts a value aside.
+/// The name of the function that marks a value.
 pub(super) const VALUE: &str = "_watershed_value_of_run";
-/// The same for one that the author puts into single quotes by a function.
+/// The name of the function that marks a value in single quotes.
 pub(super) const QUOTED: &str = "_watershed_quoted";
-/// The same for one that the author puts into double quotes by a function.
+/// The name of the function that marks a value in double quotes.
 pub(super) const NAMED: &str = "_watershed_named";
-/// The same for the items of a list.
+/// The name of the function that marks the items of a list.
 pub(super) const ITEMS: &str = "_watershed_items";
-/// The same for the items of a list between which the author's separator stands.
+/// The name of the function that marks the items of a list, joined by the author's separator.
 pub(super) const JOINED: &str = "_watershed_joined";
 
-/// Returns a template whose actions write marks where they yield values of a run; none if no action does.
+/// Returns a template whose actions write marks for values of a run; none if no action yields one.
 pub(super) fn marked(template: &Template) -> Option<Template> {
     let mut marking = Marking {
         origins: Origins::of(template),
@@ -72,7 +72,7 @@ impl Marking {
         }
     }
 
-    /// Has a pipeline write marks. What an author does by hand to quote a value is left to the mark.
+    /// Makes a pipeline write a mark. Quoting functions at its end are replaced by those of marks.
     fn mark(&self, pipe: &mut PipeNode, dots: Dots) {
         leave_out_escapes(pipe);
         for (function, with_quotes) in [("squote", QUOTED), ("quote", NAMED), ("as_sql_list", ITEMS)] {
@@ -91,7 +91,7 @@ impl Marking {
         }
     }
 
-    /// Has the arguments of the last call of a pipeline write marks: the pieces between them are the author's.
+    /// Makes the arguments of a pipeline's last call write marks, as the text between them is the author's.
     fn mark_arguments(&self, pipe: &mut PipeNode, dots: Dots) {
         let Some(mut last) = pipe.commands.pop() else {
             return;
@@ -118,7 +118,7 @@ impl Marking {
     }
 }
 
-/// Returns a pipeline of these commands, at the place of another.
+/// Returns a pipeline of commands, at the position of another pipeline.
 fn of_commands(at: &PipeNode, commands: Vec<CommandNode>) -> PipeNode {
     PipeNode {
         pos: at.pos,
@@ -128,7 +128,7 @@ fn of_commands(at: &PipeNode, commands: Vec<CommandNode>) -> PipeNode {
     }
 }
 
-/// Returns true if a call puts its arguments beside one another as they are.
+/// Returns true if a call concatenates its arguments unchanged.
 fn only_joins_texts(function: &str, arguments: &[Expr]) -> bool {
     match (function, arguments) {
         ("printf", [Expr::String(_, format), ..]) => {
@@ -150,7 +150,7 @@ fn only_joins_texts(function: &str, arguments: &[Expr]) -> bool {
     }
 }
 
-/// Takes the call of a function off the end of a pipeline, if its one argument is what came before.
+/// Removes a function at the end of a pipeline if what precedes is its only argument; returns true if it did.
 fn takes_last(pipe: &mut PipeNode, function: &str) -> bool {
     let alone = pipe.commands.len() == 1;
     let Some(last) = pipe.commands.last_mut() else {
@@ -169,7 +169,7 @@ fn takes_last(pipe: &mut PipeNode, function: &str) -> bool {
     }
 }
 
-/// Leaves calls of `replace "'" "''"` out: quotes are doubled where the value is put, and would be twice.
+/// Removes calls of `replace "'" "''"`, as quotes are doubled again when the value is inserted.
 fn leave_out_escapes(pipe: &mut PipeNode) {
     let is_escape = |args: &[Expr]| match args {
         [

@@ -1,4 +1,4 @@
-//! Values that stand alone in SQL, outside of quotes.
+//! Values written in SQL outside of quotes.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,8 @@ use super::refused;
 use crate::template::scope::RenderError;
 use crate::template::values;
 
-/// Writes an argument that stands alone: a text that is a number or a word as it is, since it may choose a column.
+/// Writes an argument outside of quotes. Numbers and words are written verbatim, since they may choose a column; other
+/// texts are refused.
 pub(super) fn argument(out: &mut String, value: &Value, after: &str) -> Result<(), RenderError> {
     let text = match value {
         Value::String(text) => text,
@@ -24,8 +25,8 @@ pub(super) fn argument(out: &mut String, value: &Value, after: &str) -> Result<(
     Ok(())
 }
 
-/// Writes a value of a run that stands alone: a number or a name as it is, since partitions are of tables and columns, other
-/// text as a literal. Beside a word it is a piece of that.
+/// Writes a value of a run outside of quotes. Numbers and names are written verbatim, as partitions can be tables and
+/// columns; other texts become literals. Directly beside a word, the value becomes part of it.
 pub(super) fn of_run(
     out: &mut String,
     value: &Value,
@@ -51,7 +52,7 @@ pub(super) fn of_run(
     Ok(())
 }
 
-/// Writes the items of a list with commas between them.
+/// Writes the items of a list, separated by commas.
 pub(super) fn items(out: &mut String, list: &Value, backslashes: bool) -> Result<(), RenderError> {
     let Value::List(items) = list else {
         return Err(refused("it is no list"));
@@ -68,7 +69,7 @@ fn is_word(text: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Returns true for words with points between them.
+/// Returns true if a text consists of words separated by points.
 fn is_name(text: &str) -> bool {
     text.split('.')
         .all(|part| part.chars().all(is_part) && part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
@@ -78,7 +79,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns true for digits with a point among them.
+/// Returns true if a text consists of digits, with at most one point among them.
 fn is_number(text: &str) -> bool {
     let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
     [whole, rest]
@@ -86,12 +87,12 @@ fn is_number(text: &str) -> bool {
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns true for a number with a sign before it.
+/// Returns true if a text is a number with a minus sign.
 fn is_signed(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(is_number)
 }
 
-/// Writes a value that stands alone, apart from the words around it. `after` is what follows.
+/// Writes a value as a literal, with blanks to keep it apart from adjacent words; `after` is the text behind it.
 pub(super) fn literal(
     out: &mut String,
     value: &Value,
@@ -120,12 +121,12 @@ pub(super) fn literal(
     Ok(())
 }
 
-/// Returns true for characters that would join a literal beside them.
+/// Returns true if a character would merge with an adjacent literal.
 fn joins(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '\'')
 }
 
-/// Writes a value that is no list. `backslashes` says that one escapes in a text.
+/// Returns a value other than a list as a literal; `backslashes` is true if a backslash escapes in texts.
 fn scalar(value: &Value, backslashes: bool) -> Result<String, RenderError> {
     Ok(match value {
         Value::Nil => "NULL".to_owned(),
@@ -148,7 +149,7 @@ fn scalar(value: &Value, backslashes: bool) -> Result<String, RenderError> {
     })
 }
 
-/// Returns a text that SQL can hold.
+/// Returns a text unchanged, after checking that SQL can hold it.
 ///
 /// # Errors
 /// When it holds a NUL character: without it the value would be another.
@@ -161,7 +162,7 @@ pub(super) fn without_nul(text: &str) -> Result<&str, RenderError> {
     }
 }
 
-/// Returns true between the brackets of `IN (...)`.
+/// Returns true if the place between two texts is inside the brackets of `IN (...)`.
 fn is_operand_of_in(before: &str, after: &str) -> bool {
     let Some(before) = before.trim_end().strip_suffix('(') else {
         return false;

@@ -1,16 +1,16 @@
-//! Marks for the values of a viewer and a call: whatever may come from them is marked.
+//! Marks for the values of a viewer and of an API's call.
 
 use gotmpl::parse::{Expr, ListNode, Node, PipeNode};
 
 use super::{TEXT, call};
 use crate::template::{Scope, Template};
 
-/// The function that puts an attribute of the viewer aside.
+/// The name of the function that marks an attribute of the viewer.
 pub(super) const ATTRIBUTE: &str = "_watershed_literal";
-/// The same for an argument of a call.
+/// The name of the function that marks an argument of a call.
 pub(super) const ARGUMENT: &str = "_watershed_argument";
 
-/// Returns a template whose actions write marks where they read the viewer or the arguments.
+/// Returns a template whose actions write marks where they may read the viewer or the arguments.
 pub(super) fn marked(template: &Template, scope: &Scope) -> Template {
     let defines = template.defines.iter();
     Template {
@@ -22,7 +22,7 @@ pub(super) fn marked(template: &Template, scope: &Scope) -> Template {
     }
 }
 
-/// Returns a list of nodes whose actions write marks; `inner` where the dot is not the whole scope.
+/// Returns nodes whose actions write marks; `inner` is true if the dot is not the whole scope.
 fn marking(list: &ListNode, scope: &Scope, inner: bool) -> ListNode {
     let node = |node: &Node| match node {
         Node::List(list) => Node::List(marking(list, scope, inner)),
@@ -50,7 +50,7 @@ fn marking(list: &ListNode, scope: &Scope, inner: bool) -> ListNode {
     }
 }
 
-/// Ends a pipeline with the function that writes its value.
+/// Ends a pipeline with the function that writes or marks its value.
 fn mark(pipe: &mut PipeNode, scope: &Scope, inner: bool) {
     if !reads_viewer(pipe, inner) || writes_literals(pipe) {
         pipe.commands.push(call(pipe, TEXT));
@@ -69,7 +69,7 @@ fn mark(pipe: &mut PipeNode, scope: &Scope, inner: bool) {
     pipe.commands.push(call);
 }
 
-/// Returns true if a pipeline reads nothing but arguments of the call by their names, and constants.
+/// Returns true if a pipeline reads only constants and named arguments of the call.
 fn reads_arguments_alone(pipe: &PipeNode) -> bool {
     expressions(pipe).all(|expression| match expression {
         Expr::Field(_, path) => path.first().is_some_and(|name| name.as_str() == "args"),
@@ -78,7 +78,7 @@ fn reads_arguments_alone(pipe: &PipeNode) -> bool {
     })
 }
 
-/// Returns true unless nothing in a pipeline can come from the viewer or the caller: variables and moved dots may.
+/// Returns true if a value in a pipeline may come from the viewer or the caller, as variables and moved dots may.
 fn reads_viewer(pipe: &PipeNode, inner: bool) -> bool {
     expressions(pipe).any(|expression| match expression {
         Expr::Field(_, path) => {
@@ -92,13 +92,13 @@ fn reads_viewer(pipe: &PipeNode, inner: bool) -> bool {
     })
 }
 
-/// Returns true if the last function writes literals itself.
+/// Returns true if the last function of a pipeline writes literals itself.
 fn writes_literals(pipe: &PipeNode) -> bool {
     let function = pipe.commands.last().and_then(|command| command.args.first());
     matches!(function, Some(Expr::Identifier(_, name)) if name.as_str() == "as_sql_list")
 }
 
-/// Returns true if a pipeline reads an attribute that the viewer does not have, or an argument that was not given.
+/// Returns true if a pipeline reads an attribute that the viewer lacks, or an argument that was not given.
 fn reads_missing(pipe: &PipeNode, scope: &Scope) -> bool {
     expressions(pipe).any(|expression| match expression {
         Expr::Field(_, path) => match path.as_slice() {
@@ -113,14 +113,14 @@ fn reads_missing(pipe: &PipeNode, scope: &Scope) -> bool {
     })
 }
 
-/// Returns true if the author says what stands for a missing attribute.
+/// Returns true if a pipeline has a fallback for a missing value (`default` or `coalesce`).
 pub(in crate::template) fn has_fallback(pipe: &PipeNode) -> bool {
     expressions(pipe).any(|expression| {
         matches!(expression, Expr::Identifier(_, name) if matches!(name.as_str(), "default" | "coalesce"))
     })
 }
 
-/// Lists the expressions of a pipeline, those of nested ones included.
+/// Lists the expressions of a pipeline, including nested ones.
 fn expressions(pipe: &PipeNode) -> Box<dyn Iterator<Item = &Expr> + '_> {
     let arguments = pipe.commands.iter().flat_map(|command| &command.args);
     Box::new(arguments.flat_map(|expression| match expression {

@@ -1,6 +1,6 @@
-//! Functions of Sprig that are known by name and refused in a run.
+//! Sprig functions that are known but refused.
 
-/// Functions that exist and are refused here.
+/// Names of Sprig functions that fail when called.
 pub(in crate::template) const REFUSED: &[&str] = &[
     "bcrypt",
     "buildCustomCert",

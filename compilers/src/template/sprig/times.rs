@@ -1,4 +1,4 @@
-//! Times of templates: texts in RFC 3339, formatted by layouts of Go.
+//! Template functions on times: RFC 3339 texts, and layouts of Go.
 
 use gotmpl::Value;
 use jiff::{SignedDuration, Timestamp, Zoned, civil, tz::TimeZone};
@@ -9,7 +9,7 @@ pub(super) fn stamp(at: Timestamp) -> Value {
     at.to_string().into()
 }
 
-/// Reads a time: RFC 3339, a date, or seconds since 1970.
+/// Parses a time: RFC 3339, a date, or seconds since 1970.
 pub(super) fn timestamp(value: &Value) -> Option<Timestamp> {
     let written = text(value);
     if let Ok(seconds) = written.parse::<i64>() {
@@ -44,7 +44,7 @@ pub(super) fn in_zone(layout: &str, at: &Value, zone: &str) -> Option<Value> {
         .map(Into::into)
 }
 
-/// Moves a time by a duration such as `-24h`.
+/// Returns a time shifted by a duration such as `-24h`.
 pub(super) fn moved(by: &str, at: &Value) -> Option<Value> {
     let (sign, written) = match by.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -54,7 +54,7 @@ pub(super) fn moved(by: &str, at: &Value) -> Option<Value> {
     timestamp(at)?.checked_add(by.checked_mul(sign)?).ok().map(stamp)
 }
 
-/// A layout of Go, which is an example of a time, as a format of `strftime`.
+/// Converts a time layout of Go to a format of `strftime`.
 pub(super) fn strftime(layout: &str) -> String {
     const PARTS: [(&str, &str); 22] = [
         ("2006", "%Y"),
