@@ -1,4 +1,4 @@
-//! Alerts: questions whose rows people are told of.
+//! Alerts: queries whose rows people are notified of.
 //!
 //! | module | holds |
 //! |---|---|
@@ -49,13 +49,13 @@ use telling::Teller;
 
 pub(crate) use question::{hash, versions};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "alert";
 
-/// Alerts that are evaluated at once.
+/// The largest number of alerts that are evaluated at once.
 pub const AT_ONCE: usize = 4;
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     KindOptions::new(KIND)
@@ -70,13 +70,13 @@ pub fn options() -> KindOptions {
         })
 }
 
-/// Evaluates alerts.
+/// The reconciler of alerts, which evaluates them and creates their messages.
 pub struct AlertReconciler {
     surroundings: Surroundings,
 }
 
 impl AlertReconciler {
-    /// Returns one that asks questions in a project.
+    /// Creates the reconciler of the alerts of a project.
     #[must_use]
     pub(crate) fn new(surroundings: Surroundings) -> Self {
         Self { surroundings }
@@ -105,7 +105,7 @@ impl Reconciler for AlertReconciler {
         pass.run().await
     }
 
-    /// Hands over what is not handed over yet: it was due before the alert went.
+    /// Hands over the stored messages, which were due before the alert was deleted.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if let Some(record) = context.state() {
             dispatch::hand_over(&context.controller(), &record.outbox).await?;
@@ -114,14 +114,14 @@ impl Reconciler for AlertReconciler {
     }
 }
 
-/// One look at an alert.
+/// One invocation for an alert.
 struct Pass<'a> {
     alerts: &'a AlertReconciler,
     context: &'a Context<AlertReconciler>,
     record: AlertRecord,
 }
 
-/// The moment that is evaluated, and the reason why its question can't be asked, if that is known.
+/// The moment to evaluate, with the reason why the query can't run, if that is already known.
 struct Moment {
     at: Timestamp,
     unasked: Option<Finding>,
@@ -197,14 +197,14 @@ impl Pass<'_> {
         self.outcome(schedule.as_ref(), Work::Checked)
     }
 
-    /// Returns what its question reports of other resources, if it is one about these.
+    /// Returns a report about other resources, if the alert's query is about their status.
     fn reported(&self, spec: &AlertSpec) -> Option<String> {
         let data = spec.data.as_ref()?;
         status::reported(data, &self.seen(), &self.context.row().key())
     }
 
-    /// Has its schedule count from now on, if it was edited, or ran by a clock that was ahead. Returns true if there is
-    /// something to be stored.
+    /// Restarts the schedule from now if it was edited or ran by a clock that was ahead. Returns true if the record
+    /// changed.
     fn count_anew(&mut self, schedule: String, now: Timestamp) -> bool {
         let is_edited = !self.record.schedule.is_empty() && self.record.schedule != schedule;
         let mark = match is_edited {
@@ -223,7 +223,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Returns the moment that is evaluated (N2); none while what it reads has no watermark.
+    /// Returns the moment to evaluate (N2); none while the refs have no watermark.
     async fn moment(
         &self,
         spec: &AlertSpec,
@@ -262,7 +262,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Evaluates a moment, or each interval that has closed by it, and stores what people are told.
+    /// Evaluates a moment, or each interval closed by then, and stores the resulting messages.
     async fn evaluate(&mut self, spec: &AlertSpec, moment: Moment, is_again: bool) -> Result<(), Error> {
         let now = self.context.now();
         let Some(intervals) = &spec.intervals else {
@@ -303,7 +303,7 @@ impl Pass<'_> {
         self.conclude(spec).await
     }
 
-    /// Asks, unless it is known that the question can't be asked.
+    /// Runs the query, unless it is known that it can't run.
     async fn ask(
         &self,
         spec: &AlertSpec,
@@ -324,7 +324,7 @@ impl Pass<'_> {
         asker.ask(until).await
     }
 
-    /// Decides whether people are told of what was found for a moment; `clock` is the time by which that is decided.
+    /// Decides whether people are notified of a finding about a moment; `clock` is the time of the decision.
     fn follow(
         &mut self,
         spec: &AlertSpec,
@@ -354,7 +354,7 @@ impl Pass<'_> {
         self.record.catch_up = Some(next);
     }
 
-    /// Makes the messages of what is told, and the entries of the history that go with them.
+    /// Creates the pending messages, and adds their entries to the history.
     fn tell(&mut self, spec: &AlertSpec) {
         let Some(mut news) = self.record.catch_up.take() else {
             return;
@@ -412,7 +412,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Creates the notifications that are missing, then forgets their messages (N6).
+    /// Creates the notifications that are missing, then removes their messages from the outbox (N6).
     async fn hand_over(&mut self) -> Result<(), Error> {
         if self.record.outbox.is_empty() {
             return Ok(());
@@ -434,7 +434,7 @@ impl Pass<'_> {
             .map_err(|error| Error::transient("state", error.to_string()))
     }
 
-    /// The outcome: an alert that can't be evaluated has failed, one whose question has rows has not.
+    /// Returns the outcome: failure if the query could not run, success even if it has rows.
     fn outcome(&self, schedule: Option<&watershed_schedule::Schedule>, work: Work) -> Result<Outcome, Error> {
         let next = policy::next(schedule, self.record.mark, self.context.now());
         let next = match (next, self.record.snoozed_until) {

@@ -1,4 +1,4 @@
-//! APIs: data that programs call by a name. There is nothing to make of them: [`resolvers`](crate::resolvers) answer calls.
+//! APIs: queries that programs call by name. Nothing is built for them: [`resolvers`](crate::resolvers) answer calls.
 
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Work};
@@ -10,13 +10,13 @@ use crate::{dashboard, messages::Proto};
 
 pub use watershed_resolvers::api::KIND;
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     dashboard::options(KIND)
 }
 
-/// Checks that what an API reads is there.
+/// The reconciler of APIs, which checks that their refs exist and are healthy.
 pub struct ApiReconciler;
 
 impl Reconciler for ApiReconciler {

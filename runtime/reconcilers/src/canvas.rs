@@ -1,4 +1,4 @@
-//! Canvases: rows of components, whose metrics views have to agree on how time is cut.
+//! Canvases: rows of components, whose metrics views must agree on the start of weeks and years.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,22 +10,22 @@ use watershed_proto::{CanvasSpec, CanvasState, ComponentState};
 
 use crate::{component, dashboard, messages::Proto, places, refs, selector};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "canvas";
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     dashboard::options(KIND)
 }
 
-/// Checks canvases.
+/// The reconciler of canvases, which checks them.
 pub struct CanvasReconciler {
     chosen: Chosen,
 }
 
 impl CanvasReconciler {
-    /// One that checks those of the resources that are chosen.
+    /// Creates the reconciler for the resources in a selection.
     #[must_use]
     pub fn new(chosen: Chosen) -> Self {
         Self { chosen }
@@ -59,7 +59,7 @@ impl Reconciler for CanvasReconciler {
     }
 }
 
-/// Returns the states of its components, by name.
+/// Returns the states of a canvas's components, by name.
 fn views(refs: &[RefView]) -> BTreeMap<String, ComponentState> {
     let components = refs
         .iter()
@@ -71,7 +71,7 @@ fn views(refs: &[RefView]) -> BTreeMap<String, ComponentState> {
         .collect()
 }
 
-/// Charts side by side have to begin their weeks and years on the same day.
+/// Returns an error if two components begin their weeks or years on different days.
 fn agree(views: &BTreeMap<String, ComponentState>, paths: &[Arc<str>]) -> Result<(), Error> {
     let mut views = views.values();
     let Some(first) = views.next() else { return Ok(()) };

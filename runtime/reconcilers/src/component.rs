@@ -1,4 +1,4 @@
-//! Components: one part of a canvas. The fields that it names are those of its metrics view.
+//! Components: parts of canvases, whose fields must exist in their metrics views.
 
 mod queries;
 
@@ -10,22 +10,22 @@ use watershed_proto::{ComponentSpec, ComponentState};
 
 use crate::{dashboard, messages::Proto, selector};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "component";
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     dashboard::options(KIND)
 }
 
-/// Checks components.
+/// The reconciler of components, which checks them.
 pub struct ComponentReconciler {
     chosen: Chosen,
 }
 
 impl ComponentReconciler {
-    /// One that checks those of the resources that are chosen.
+    /// Creates the reconciler for the resources in a selection.
     #[must_use]
     pub fn new(chosen: Chosen) -> Self {
         Self { chosen }

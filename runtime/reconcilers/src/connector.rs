@@ -1,4 +1,4 @@
-//! Connectors: access to another system, tried when its settings change.
+//! Connectors: access to other systems, tested when their settings change.
 //!
 //! DuckDB is tried by a question: the project's own engine where the connector names no file, the file itself, opened
 //! for reading only, where it does. Local files are tried by a look at their folder, stores of objects by a listing. Other
@@ -29,16 +29,16 @@ use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Value};
 
 use crate::{messages::Proto, places, refs};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = watershed_outputs::refs::CONNECTOR;
 
-/// The answer of a lake that is not there yet.
+/// The result of testing a lake that does not exist yet.
 const NEW_LAKE: &str = "a lake that is made when rows are written";
 
-/// The code of an error of the statements with which connections begin.
+/// The code of errors in the statements with which connections begin.
 const INIT_SQL: &str = "init-sql";
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     KindOptions::new(KIND)
@@ -46,7 +46,7 @@ pub fn options() -> KindOptions {
         .parents(Parents::Changed)
 }
 
-/// Tries connectors.
+/// The reconciler of connectors, which tests connections.
 pub struct ConnectorReconciler {
     outputs: Arc<Outputs>,
     root: Arc<Path>,
@@ -54,7 +54,7 @@ pub struct ConnectorReconciler {
 }
 
 impl ConnectorReconciler {
-    /// One for a project below `root` whose engine is that of `outputs`.
+    /// Creates the reconciler for the project in `root`, with the engine of `outputs`.
     #[must_use]
     pub fn new(outputs: Arc<Outputs>, root: &Path, environment: impl Into<String>) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Reconciler for ConnectorReconciler {
     }
 }
 
-/// Stands for the settings that were tried, and for refreshes that were asked for.
+/// Returns a hash of the tested settings and the requested refreshes; while it is equal, the test is skipped.
 fn proof(spec: &ConnectorSpec, context: &Context<ConnectorReconciler>) -> String {
     let meaning = spec.meaning.as_ref().map(|meaning| meaning.digest.as_slice());
     let asked = context.refreshes();
@@ -113,27 +113,27 @@ fn proof(spec: &ConnectorSpec, context: &Context<ConnectorReconciler>) -> String
     hasher.finalize().to_hex().as_str()[..32].to_owned()
 }
 
-/// The subject of a connection test.
+/// The target of a connection test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
-    /// The project's own engine.
+    /// The engine of the project.
     Own,
     /// An engine in memory.
     Memory,
-    /// A database file, and whether it is made when it is missing.
+    /// A database file; `made` if it is created when missing.
     File { path: PathBuf, made: bool },
-    /// A folder of files, and whether it is made when it is missing.
+    /// A folder of files; `made` if it is created when missing.
     Folder { path: PathBuf, made: bool },
-    /// A store of objects, by an address in it; none if the connector names no bucket.
+    /// An object store, tested by an address in it; not tested if the connector names no bucket.
     Store(Box<objects::Access>, Option<String>),
     /// A database of another system.
     Database(Box<Attached>),
-    /// A driver that is kept.
+    /// A target of a driver that is not tested.
     Kept,
 }
 
 impl Target {
-    /// Returns true if what was tried before is still there, as far as a look without opening tells.
+    /// Returns true if the target still seems to exist, without opening it.
     fn is_there(&self) -> bool {
         match self {
             Self::Own | Self::Memory | Self::Store(..) | Self::Kept => true,
@@ -152,6 +152,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
+    /// Returns the target that the settings describe.
+    ///
     /// # Errors
     /// When a template in the settings can't be executed.
     fn target(&self) -> Result<Target, Error> {
@@ -232,7 +234,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns true if a lake that is not there yet is made by whoever writes to it.
+    /// Returns true if a missing lake is created by the first write to it.
     fn makes_lake(&self) -> Result<bool, Error> {
         let is_written = self.setting(&["mode"])?.is_some_and(|mode| mode == "readwrite");
         Ok(is_written && self.spec.driver == "ducklake")
@@ -260,7 +262,7 @@ impl Trial<'_> {
         Ok(Target::Store(Box::new(access), address))
     }
 
-    /// The first of these settings that is there, its template executed.
+    /// Returns the first of the given settings that is set, with its template executed.
     fn setting(&self, keys: &[&str]) -> Result<Option<String>, Error> {
         let properties = self.spec.properties.as_ref();
         let found = keys.iter().find_map(|key| Some((*key, properties?.get(key)?)));
@@ -283,7 +285,7 @@ impl Trial<'_> {
         places::from_spot(self.paths, self.spec.spots.get(key))
     }
 
-    /// Tries it; says what answered.
+    /// Tests the connection; returns the answer of the other side.
     async fn run(&self, target: &Target, engine: Asking<'_>) -> Result<String, Error> {
         match target {
             Target::Kept | Target::Store(_, None) => Ok(String::new()),
@@ -364,7 +366,7 @@ impl Trial<'_> {
         Ok(answer(version))
     }
 
-    /// An error of the statements with which connections begin is told where they stand.
+    /// Adds the place of the initial statements to an error in them.
     fn placed(&self, error: Error) -> Error {
         if &*error.code != INIT_SQL {
             return error;

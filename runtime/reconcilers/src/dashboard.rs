@@ -1,5 +1,5 @@
-//! The common part of dashboards: each is a function of its spec and of what it reads, and is checked again only when
-//! one of these changed.
+//! The common part of dashboards, whose result depends only on their spec and refs, so that they are checked only when
+//! either changes.
 
 use watershed_controller::kind::AtStart;
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
@@ -9,7 +9,7 @@ use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 
 use crate::{metrics_view, refs};
 
-/// The options of such a kind. What a dashboard is, its refs say: while they stay it is not asked.
+/// Returns the options of a kind of dashboard. Dashboards are checked at start only if they had not settled.
 pub(crate) fn options(kind: &str) -> KindOptions {
     KindOptions::new(kind)
         .retry(RetryPolicy::Never)
@@ -17,7 +17,7 @@ pub(crate) fn options(kind: &str) -> KindOptions {
         .at_start(AtStart::AskIfUnsettled)
 }
 
-/// Refuses to look at what does not compile, or reads what is missing or has failed.
+/// Returns an error for a dashboard that does not compile, or whose refs are missing or failed.
 ///
 /// # Errors
 /// The fault, or the first ref that is missing or has failed.
@@ -28,7 +28,7 @@ pub(crate) fn open(fault: Option<&Fault>, refs: &[RefView], chosen: &Chosen) -> 
     refs::check(refs, chosen)
 }
 
-/// The metrics view of a name, as the engine found it to be valid.
+/// Returns the last valid spec of a metrics view, by name.
 ///
 /// # Errors
 /// While it has not been.
@@ -41,7 +41,7 @@ pub(crate) fn metrics_view(refs: &[RefView], name: &str) -> Result<MetricsViewSp
     })
 }
 
-/// Ends a look that found nothing wrong.
+/// Stores the result of a check that found no errors.
 ///
 /// # Errors
 /// When the state can't be written.

@@ -1,4 +1,4 @@
-//! Messages of a sender on their way to notifications: to whom, and handing them over (N6).
+//! Delivery of messages from alerts and reports to notifications (N6).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use watershed_core::{Error, Refusal};
 use watershed_delivery::{Notification, Receiver, crash};
 use watershed_proto::{Notifier, Value};
 
-/// Creates the notifications of stored messages that are missing.
+/// Creates the missing notifications for stored messages.
 ///
 /// # Errors
 /// When one can't be created. Those before it are there, and creating them again changes nothing.
@@ -26,7 +26,7 @@ pub(crate) async fn hand_over(handle: &Handle, outbox: &[Notification]) -> Resul
     Ok(())
 }
 
-/// Returns the receivers that notifiers name, each once.
+/// Returns the receivers that notifiers name, without repetition.
 pub(crate) fn receivers(notifiers: &[Notifier], variables: &BTreeMap<String, String>) -> Vec<Receiver> {
     let mut receivers: Vec<Receiver> = notifiers
         .iter()

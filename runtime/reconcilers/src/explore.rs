@@ -1,4 +1,4 @@
-//! Explores: a dashboard over one metrics view. What it offers is resolved to names of fields that are there.
+//! Explores: dashboards over one metrics view, whose selectors are resolved to names of fields.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::{
     selector::{self, Choosing},
 };
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "explore";
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     dashboard::options(KIND)
 }
 
-/// Resolves explores.
+/// The reconciler of explores, which resolves their selectors.
 pub struct ExploreReconciler {
     outputs: Arc<Outputs>,
 }
 
 impl ExploreReconciler {
-    /// One that asks the engine of `outputs` what patterns and expressions mean.
+    /// Creates the reconciler; the engine of `outputs` resolves patterns and expressions.
     #[must_use]
     pub fn new(outputs: Arc<Outputs>) -> Self {
         Self { outputs }
@@ -63,7 +63,7 @@ impl Reconciler for ExploreReconciler {
     }
 }
 
-/// The spec with names of fields in place of selectors.
+/// Returns the spec with selectors replaced by names of fields.
 async fn resolve(spec: &ExploreSpec, view: &Fields, choosing: &Choosing<'_>) -> Result<ExploreSpec, Error> {
     let mut offered = choosing
         .choose(spec.dimensions.as_ref(), &view.dimensions, "dimension")

@@ -1,4 +1,4 @@
-//! A forecast: what a run would do to each resource, and why, worked out without touching anything.
+//! Forecasts: the work that a run would do for each resource, and the reason, computed without changing anything.
 //!
 //! It is made of the parts that a run is made of: the batch of a parse ([`crate::project_parser`]), applied to a copy of the
 //! catalog's rows, and the decision about each model, in the order of what they read. An output that would be built gets
@@ -30,61 +30,61 @@ use crate::{
     project_parser,
 };
 
-/// The fate of a resource in a run.
+/// The forecast for one resource.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The resource after the run; one that goes is as it is now.
+    /// The resource after the run; a deleted resource is shown as it is now.
     pub row: Arc<Row>,
     /// The resource as it is now; none if it is new.
     pub before: Option<Arc<Row>>,
-    /// The edit that its files make.
+    /// The edit that the files make, if any.
     pub edit: Option<EditKind>,
-    /// The work that is done for it.
+    /// The work that the run does for the resource.
     pub work: PlannedWork,
-    /// The reason, in words.
+    /// The reason for the work, in words.
     pub reason: Option<String>,
-    /// The time that its last build took, in milliseconds.
+    /// The time that the last build took, in milliseconds; none if unknown.
     pub took_ms: Option<u64>,
 }
 
-/// A sort of edit.
+/// The sort of edit that files make to a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
-    /// It is new.
+    /// The resource is new.
     Created,
-    /// Its spec is another.
+    /// The spec of the resource changed.
     Edited,
-    /// It has another name, and perhaps another spec.
+    /// The name of the resource changed, and perhaps the spec.
     Renamed,
-    /// Its files are gone.
+    /// The files of the resource are gone.
     Deleted,
 }
 
-/// The work of a run, as it is forecast.
+/// The work that a run does for a resource.
 #[derive(Debug, Clone)]
 pub enum PlannedWork {
-    /// All rows are made, or a view.
+    /// A view, or all rows of a table, are built.
     Build,
-    /// The trash has it.
+    /// The table is restored from the trash.
     Restore,
-    /// New rows are put into a table.
+    /// New rows are added to a table.
     Add,
-    /// A view is made again because of what it names.
+    /// A view is created again, as an object that it names has changed.
     MakeAgain,
-    /// Its output gets another name.
+    /// The output is renamed.
     Rename,
-    /// Its output is dropped.
+    /// The output is dropped.
     Drop,
-    /// It is looked at: tried, checked, run.
+    /// The resource is reconciled without building anything: tested, checked or run.
     Check,
-    /// It fails before anything is done.
+    /// The resource fails before any work is done.
     Fail(Error),
-    /// Nothing.
+    /// No work is done.
     Nothing,
 }
 
-/// Returns what a run would do, resources in the order of what they read, those that go at the end. Nothing is built of
-/// what is not `chosen`.
+/// Returns the forecast of a run, with resources after the ones they read and deleted ones at the end. Resources that
+/// are not `chosen` are not built.
 ///
 /// # Errors
 /// When the engine's cancel token ends it.
@@ -128,7 +128,7 @@ pub async fn forecast(
     Ok(steps)
 }
 
-/// Returns true if a model is not built because of what it reads. Its output gets its new name all the same.
+/// Returns true if an error means that a model is not built because of a failed ref. The output is renamed even so.
 fn waits(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Dependency(_)) && error.code.as_ref() == failure::REF_FAILED
 }
@@ -141,16 +141,16 @@ fn renamed_and_waits(refs: &[RefView]) -> String {
     }
 }
 
-/// The catalog as a parse would leave it.
+/// The catalog as applying a parse would leave it.
 struct After<'a> {
     before: HashMap<Uid, &'a Arc<Row>>,
     rows: BTreeMap<Uid, Arc<Row>>,
     by_key: HashMap<Key, Uid>,
     edits: HashMap<Uid, EditKind>,
     failed: BTreeSet<Uid>,
-    /// Those whose run leaves something else behind than stands there now.
+    /// Resources whose run changes their output or result.
     changed: BTreeSet<Uid>,
-    /// Migrations that are run: what they leave then is not known.
+    /// Migrations that are run, whose effects are not known beforehand.
     run_again: BTreeSet<Uid>,
 }
 
@@ -240,7 +240,7 @@ impl<'a> After<'a> {
         }
     }
 
-    /// The resources as the files declare them.
+    /// Returns the resources that the files declare, as candidates for the selection.
     fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
         let live = self.by_key.values().filter_map(|uid| self.rows.get(uid));
         let listed = live.filter(|row| !row.hidden);
@@ -264,7 +264,7 @@ impl<'a> After<'a> {
         migrations.map(|row| row.uid).collect()
     }
 
-    /// Every resource that stays, each after those that it reads. Members of a circle come last.
+    /// Returns all remaining resources, each after those that it reads; members of cycles come last.
     fn parents_first(&self) -> Vec<Uid> {
         let mut waits: BTreeMap<Uid, usize> = BTreeMap::new();
         let mut readers: HashMap<Uid, Vec<Uid>> = HashMap::new();
@@ -448,7 +448,7 @@ impl<'a> After<'a> {
         (work, Some(reason), took_ms)
     }
 
-    /// A resource that is not chosen: of a model, names are followed and nothing else.
+    /// Returns the work for a resource that is not selected: only names of outputs are followed.
     async fn passed_over(
         &mut self,
         row: &Arc<Row>,
@@ -483,7 +483,7 @@ impl<'a> After<'a> {
         (work, Some(reason.to_owned()), None)
     }
 
-    /// Gives a model's output another build, so that what reads it is built too.
+    /// Gives a model's output another build, so that its dependents are built too.
     fn blur(&mut self, row: &Row) {
         let Some(row) = self.rows.get_mut(&row.uid).map(Arc::make_mut) else {
             return;
@@ -499,7 +499,7 @@ impl<'a> After<'a> {
         }
     }
 
-    /// A resource of another kind: looked at when it, or something that it reads, is another.
+    /// Returns the work for a resource other than a model: reconciled if the resource or a ref changes.
     fn other(
         &self,
         row: &Row,
@@ -540,7 +540,7 @@ impl<'a> After<'a> {
         }
     }
 
-    /// The resources whose files are gone.
+    /// Returns the forecast for resources whose files are gone.
     fn gone(&self) -> Vec<Step> {
         let deleted = self.edits.iter().filter(|(_, edit)| **edit == EditKind::Deleted);
         let rows = self.by_name(deleted.map(|(uid, _)| *uid).collect()).into_iter();

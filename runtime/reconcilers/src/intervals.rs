@@ -1,4 +1,4 @@
-//! Intervals that alerts and reports go through one by one (N2).
+//! Calendar intervals that alerts and reports evaluate one by one (N2).
 
 use watershed_controller::Timestamp;
 use watershed_core::Error;
@@ -9,26 +9,26 @@ use watershed_schedule::{Intervals, Step, StepError, Zone};
 
 use crate::{metrics_view, model::schedule, surroundings::instant};
 
-/// Intervals of one catch-up, unless the file says another number.
+/// The default number of intervals to catch up on.
 const LIMIT: usize = 25;
 
-/// A calendar cut into intervals.
+/// A calendar divided into intervals.
 pub(crate) struct Cut {
     intervals: Intervals,
     limit: usize,
     checks_unclosed: bool,
 }
 
-/// The end of an interval that is to be evaluated.
+/// The end of an interval to be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) at: Timestamp,
-    /// False for the interval that is not over: it is evaluated up to the moment.
+    /// True if the interval is over; an open interval is evaluated up to the current moment.
     pub(crate) is_closed: bool,
 }
 
 impl End {
-    /// Returns the time up to which the interval's data is asked for.
+    /// Returns the time up to which data is read for the interval.
     pub(crate) fn until(self) -> Until {
         match self.is_closed {
             true => Until::end(instant(self.at)),
@@ -37,17 +37,17 @@ impl End {
     }
 }
 
-/// The intervals that are to be evaluated.
+/// The intervals to be evaluated.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Their ends, the oldest first.
+    /// The ends of the intervals, oldest first.
     pub(crate) ends: Vec<End>,
-    /// Older ones that are too many.
+    /// The number of older intervals that are skipped, as there are too many.
     pub(crate) left_out: u64,
 }
 
 impl Cut {
-    /// Cuts the calendar of a schedule's zone, by the weeks of the metrics view that is asked.
+    /// Divides the calendar in a schedule's time zone, by the weeks of the metrics view that is queried.
     ///
     /// # Errors
     /// A length that is none; the compiler has refused it.
@@ -83,7 +83,7 @@ impl Cut {
         })
     }
 
-    /// Returns the days of a zone, for tests.
+    /// Returns the days of a time zone, for tests.
     #[cfg(test)]
     pub(crate) fn days(zone: Zone) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Cut {
         }
     }
 
-    /// Returns the intervals since the last that was evaluated; the newest again if somebody wants one and there is none.
+    /// Returns the intervals since the last evaluated one; the newest one again if there are none and one is requested.
     pub(crate) fn due(&self, last: Option<Timestamp>, moment: Timestamp, is_wanted: bool) -> Due {
         let until = instant(moment);
         let mut closed = self.intervals.closed(last.map(instant), until, self.limit);
@@ -144,7 +144,7 @@ mod tests {
         due.ends.iter().map(text).collect()
     }
 
-    /// N2.
+    /// Tests rule N2: closed intervals are evaluated once, and on the first look only the newest.
     #[test]
     fn each_closed_interval_is_evaluated_once_and_the_newest_first_time() {
         let noon = at("2024-03-11T16:00:00Z");
@@ -168,7 +168,7 @@ mod tests {
         );
     }
 
-    /// N2.
+    /// Tests rule N2: of too many intervals, the newest are evaluated and the others counted.
     #[test]
     fn too_many_intervals_leave_the_newest_and_count_the_others() {
         let due = cut(false).due(

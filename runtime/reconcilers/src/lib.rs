@@ -1,4 +1,4 @@
-//! One module per kind of resource.
+//! Reconcilers of a project's resources, with one module per kind.
 //!
 //! | kind | does |
 //! |---|---|

@@ -1,31 +1,31 @@
-//! Links to files of reports, as an embedder serves them.
+//! Links to the files of reports, served by an embedder.
 
 use std::path::Path;
 use std::pin::Pin;
 
-/// A file that a report made. It is whole, and stays for 31 days, within 1 GiB for all reports together.
+/// A complete file of a report, kept for 31 days, within 1 GiB for all reports together.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportFile<'a> {
-    /// The report's name.
+    /// The name of the report.
     pub report: &'a str,
-    /// The file's name, as receivers see it.
+    /// The name of the file, as shown to receivers.
     pub name: &'a str,
-    /// Its path.
+    /// The path of the file on disk.
     pub path: &'a Path,
-    /// Its media type.
+    /// The media type of the file.
     pub media_type: &'a str,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// The BLAKE3 digest of its content, in hexadecimal digits.
+    /// The BLAKE3 hash of the content, in hexadecimal digits.
     pub hash: &'a str,
 }
 
-/// The address of a file; none where receivers are told its path.
+/// A future with the URL of a file; none if receivers are told the path instead.
 pub type Link<'a> = Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>>;
 
-/// Makes links to files of reports. It is asked once for each file, before its messages are stored: all of them have the
-/// same link, however often they are tried. After a crash in between it is asked again.
+/// A source of links to report files. It is called once per file, before the messages are stored, so that all attempts
+/// carry the same link; after a crash in between it is called again.
 pub trait Links: Send + Sync + 'static {
-    /// Returns the address at which receivers find a file: an `https://` one is a link in mails.
+    /// Returns the URL at which receivers find a file; mails show `https://` URLs as links.
     fn link<'a>(&'a self, file: ReportFile<'a>) -> Link<'a>;
 }

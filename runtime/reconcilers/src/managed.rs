@@ -1,4 +1,4 @@
-//! Managed resources of project files: their steps and looks are commands and HTTP calls.
+//! Managed resources of project files, whose steps and looks are commands and HTTP calls.
 //!
 //! The loop is that of [`watershed_managers`]; here is the manager that it drives, [`Calls`]. All that it decides is read
 //! from the spec, and everything else is asked outside. Templates are filled in at the last moment, so that no stored spec and no
@@ -23,8 +23,8 @@ use watershed_proto::ManagedSpec;
 
 use crate::messages::Proto;
 
-/// The kind.
+/// The name of the kind.
 pub const KIND: &str = Kind::Managed.as_str();
 
-/// The spec of a managed resource, as it is stored.
+/// The stored spec of a managed resource.
 pub type Spec = Wanted<Proto<ManagedSpec>>;

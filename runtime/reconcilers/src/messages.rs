@@ -2,8 +2,8 @@
 
 use watershed_controller::message::{DecodeError, EncodeError, Message};
 
-/// A protobuf message as a spec or a state. Its maps are ordered, so equal messages have equal bytes, and a message
-/// with more fields reads what one with fewer wrote: the format rises only when a field changes its meaning.
+/// A protobuf message as a spec or a state. Maps are ordered, so that equal messages have equal bytes, and newer
+/// messages can read older bytes: the format number rises only when a field changes its meaning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proto<M>(pub M);
 

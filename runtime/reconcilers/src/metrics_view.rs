@@ -1,4 +1,4 @@
-//! Metrics views: measures and dimensions over a table, tried against the engine.
+//! Metrics views: measures and dimensions over a table, checked by the engine.
 //!
 //! | module | holds |
 //! |---|---|
@@ -27,10 +27,10 @@ use crate::{connector, messages::Proto, model, places, refs, selector::Choosing}
 use check::Check;
 use whole::Whole;
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "metrics_view";
 
-/// The kind's options; `jobs` looks at once.
+/// Returns the options with which the kind is registered; `jobs` bounds the concurrent checks.
 #[must_use]
 pub fn options(jobs: usize) -> KindOptions {
     KindOptions::new(KIND)
@@ -39,14 +39,14 @@ pub fn options(jobs: usize) -> KindOptions {
         .concurrency(jobs)
 }
 
-/// Tries metrics views.
+/// The reconciler of metrics views, which checks them.
 pub struct MetricsViewReconciler {
     outputs: Arc<Outputs>,
     environment: String,
 }
 
 impl MetricsViewReconciler {
-    /// One that tries them among `outputs`, and tells templates that they run in `environment`.
+    /// Creates the reconciler for the engine of `outputs`; templates see `environment` as the environment's name.
     #[must_use]
     pub fn new(outputs: Arc<Outputs>, environment: impl Into<String>) -> Self {
         Self {
@@ -55,14 +55,14 @@ impl MetricsViewReconciler {
         }
     }
 
-    /// Returns true if nothing changed since the last look, which found nothing wrong.
+    /// Returns true if the last check found no errors and nothing has changed since.
     fn is_proven(&self, whole: &Whole, state: Option<&MetricsViewState>) -> bool {
         let same = state.is_some_and(|state| state.proof == whole.proof && state.problems.is_empty());
         same && (!whole.streaming || self.outputs.is_as_left())
     }
 }
 
-/// Refuses a table of another system: here it would be taken for one of the engine's.
+/// Returns an error for a table of another system, which would be mistaken for a table of the engine.
 fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<str>]) -> Result<(), Error> {
     let name = spec.connector.as_str();
     let declared = refs::find(refs, connector::KIND, name).and_then(refs::spec::<ConnectorSpec>);
@@ -83,7 +83,7 @@ fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<st
     })
 }
 
-/// Names of the models that there are, in lower case.
+/// Returns the names of all models, in lower case.
 fn models(context: &Context<MetricsViewReconciler>) -> Vec<String> {
     let all = context.controller().list(Select::new().with_deleted()).resources;
     let models = all.iter().filter(|one| one.row.kind.as_str() == model::KIND);

@@ -1,4 +1,4 @@
-//! Migrations: SQL that is run once for each version, before anything else.
+//! Migrations: SQL that runs once per version, before anything else.
 //!
 //! What was run is recorded in the engine, in the transaction that ran it. So a crash neither repeats nor skips it, and
 //! the state is a copy. So is what it left in the engine for everybody (see [`made`](crate::made)): an input of the models
@@ -16,11 +16,11 @@ use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
 
 use crate::{messages::Proto, metrics_view, model, places, refs};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "migration";
 
-/// Asks for those whose input of what migrations made is another than the one that they were built with, and for those
-/// that failed, or began, before this was run: what they missed may be there by now. At start-up nobody has.
+/// Nudges the models that use a changed object of a migration, models that failed or were running before, and all
+/// metrics views.
 async fn ask_readers(context: &Context<MigrationReconciler>, made: &Made) {
     let controller = context.controller();
     for resource in controller.list(Select::new().with_deleted()).resources {
@@ -39,23 +39,23 @@ async fn ask_readers(context: &Context<MigrationReconciler>, made: &Made) {
     }
 }
 
-/// The most versions that are run at once: a greater difference is a slip.
+/// The largest number of versions that run at once; a larger difference is likely a typing error.
 const MOST_VERSIONS: u32 = 100;
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     KindOptions::new(KIND).retry(RetryPolicy::Never).first()
 }
 
-/// Runs migrations.
+/// The reconciler of migrations, which runs them.
 pub struct MigrationReconciler {
     outputs: Arc<Outputs>,
     environment: String,
 }
 
 impl MigrationReconciler {
-    /// One that runs them in the engine of `outputs`, and tells templates that they run in `environment`.
+    /// Creates the reconciler for the engine of `outputs`; templates see `environment` as the environment's name.
     #[must_use]
     pub fn new(outputs: Arc<Outputs>, environment: impl Into<String>) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl MigrationReconciler {
         }
     }
 
-    /// Returns the state of the last run, as far as it is known.
+    /// Returns the state of the last run, if it is known.
     async fn last(&self, context: &Context<Self>, proof: &str) -> Result<Option<MigrationState>, Error> {
         let copy = context.state().map(|state| state.0.clone());
         if copy.is_some() && self.outputs.is_as_left() {
@@ -108,7 +108,7 @@ impl Reconciler for MigrationReconciler {
         done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
-    /// Forgets its record and drops its functions, which are nothing but their definitions; all else that it did stays.
+    /// Removes the migration's record and drops its functions, which hold no data; all other effects stay.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if context.state().is_none() && self.outputs.is_as_left() {
             return Ok(Outcome::default());
@@ -199,7 +199,7 @@ impl MigrationReconciler {
     }
 }
 
-/// The statements that the engine is asked to run, with what is to be kept beside the things that it makes.
+/// Returns the statements to run, with the metadata to store for the created objects.
 fn migration(
     context: &Context<MigrationReconciler>,
     version: u32,
@@ -238,7 +238,8 @@ fn state_of(version: u32, proof: String, left: Left) -> MigrationState {
     }
 }
 
-/// A thing with its version: that of its definition, or that of the run if it holds rows or nobody knows how it was made.
+/// Returns an object with its version: that of the definition, or of the run for objects with rows or of unknown
+/// origin.
 fn made(thing: Thing) -> MadeThing {
     let definition = thing
         .definition
@@ -254,7 +255,7 @@ fn made(thing: Thing) -> MadeThing {
     }
 }
 
-/// Returns the error of a migration that is meant for another system: it is not run in the engine.
+/// Returns the error of a migration that is for another system and can't run in the engine.
 fn other_system(spec: &MigrationSpec, paths: &[Arc<str>]) -> Error {
     let source = spec.sql.clone().unwrap_or_default();
     Error {
@@ -269,7 +270,7 @@ fn other_system(spec: &MigrationSpec, paths: &[Arc<str>]) -> Error {
     }
 }
 
-/// Stands for what is run: its text and the variables that it reads.
+/// Returns a hash of the SQL and of the variables that it reads.
 fn proof(spec: &MigrationSpec) -> String {
     let mut hasher = blake3::Hasher::new();
     let text = spec.sql.as_ref().map(|sql| sql.text.as_str()).unwrap_or_default();
@@ -283,7 +284,7 @@ fn proof(spec: &MigrationSpec) -> String {
     hasher.finalize().to_hex().as_str()[..32].to_owned()
 }
 
-/// The versions that are still to be run. What was edited is run again for its present version.
+/// Returns the versions that remain to be run. An edited migration runs again for its current version.
 fn wanted(
     version: u32,
     last: Option<&MigrationState>,

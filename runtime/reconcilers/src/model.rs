@@ -1,4 +1,4 @@
-//! Models: a query whose result stands in the engine as a view or a table. Sources are models too.
+//! Models: queries whose results are views or tables of the engine. Sources are models too.
 //!
 //! | module | holds |
 //! |---|---|
@@ -77,16 +77,16 @@ use record::Record;
 use run::Run;
 use sample::Sample;
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "model";
 
-/// A data file that is being written is touched again and again, and each build of it reads the whole.
+/// The debouncing of nudges, since a data file that is being written changes many times and each build reads all of it.
 const NUDGING: Nudging = Nudging {
     interval: Duration::from_millis(200),
     longest_wait: Duration::from_secs(5),
 };
 
-/// The kind's options; `jobs` builds at once.
+/// Returns the options with which the kind is registered; `jobs` bounds the concurrent builds.
 #[must_use]
 pub fn options(jobs: usize) -> KindOptions {
     KindOptions::new(KIND)
@@ -96,7 +96,7 @@ pub fn options(jobs: usize) -> KindOptions {
         .nudging(NUDGING)
 }
 
-/// The output of which a model's state speaks; none for resources of other kinds and models never built.
+/// Returns the output that a model's state records; none for other kinds and for models that were never built.
 #[must_use]
 pub fn claim(row: &Row) -> Option<Claim> {
     if row.kind.as_str() != KIND {
@@ -114,7 +114,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
     })
 }
 
-/// Returns whether a model reads another version of what migrations and connectors left than the one that it was built with.
+/// Returns true if objects of migrations or connectors that a model reads have changed since its build.
 pub(crate) fn reads_other(row: &Row, made: &Made) -> bool {
     let state = Resource::state_of::<Proto<ModelState>>(row).ok().flatten();
     let Some(record) = state.and_then(|state| Record::from_state(&state.0)) else {
@@ -126,20 +126,20 @@ pub(crate) fn reads_other(row: &Row, made: &Made) -> bool {
     made.read_by_model(&spec.uses) != record.made
 }
 
-/// Builds models.
+/// The reconciler of models, which builds them.
 pub struct ModelReconciler {
     outputs: Arc<Outputs>,
     root: Arc<Path>,
     environment: String,
-    /// The part of every source that is read; then nothing is written outside of the engine.
+    /// The part of every source to read, if not all; outputs outside the engine are then not written.
     sample: Option<Sample>,
-    /// A folder for files that are complete before they are brought elsewhere. It is made when one is written.
+    /// The folder for files that are completed before they are moved elsewhere; created on first use.
     parts: PathBuf,
 }
 
 impl ModelReconciler {
-    /// One that builds among `outputs`, reads local files below `root`, and tells templates that they run in
-    /// `environment`.
+    /// Creates the reconciler for the engine of `outputs` and local files below `root`; templates see `environment` as
+    /// the environment's name.
     #[must_use]
     pub fn new(outputs: Arc<Outputs>, root: &Path, environment: impl Into<String>) -> Self {
         Self {
@@ -151,14 +151,14 @@ impl ModelReconciler {
         }
     }
 
-    /// The same with a folder of its own for files that are brought elsewhere.
+    /// Sets the folder for files that are completed before they are moved elsewhere.
     #[must_use]
     pub fn with_parts(mut self, parts: impl Into<PathBuf>) -> Self {
         self.parts = parts.into();
         self
     }
 
-    /// The same for a run over a part of every source.
+    /// Sets the part of every source to read.
     #[must_use]
     pub fn with_sample(mut self, sample: Option<Sample>) -> Self {
         self.sample = sample;

@@ -1,4 +1,4 @@
-//! Notifiers of a project: made of its connectors, whose secrets they alone get to see.
+//! Notifiers of a project, made from its connectors; only they see the secrets.
 
 use std::{
     collections::BTreeMap,
@@ -24,19 +24,19 @@ use crate::{
     report::{self, record::ReportRecord},
 };
 
-/// Makes the notifiers of a project.
+/// A factory of a project's notifiers.
 pub struct ProjectNotifiers {
     root: PathBuf,
     environment: String,
     secrets: Secrets,
-    /// Messages go to files of the project alone.
+    /// True if messages may only go to files of the project.
     is_confined: bool,
-    /// Made when the first message goes over HTTP, which most projects never send.
+    /// The HTTP client, created for the first message that needs one.
     client: OnceLock<Result<Client, String>>,
 }
 
 impl ProjectNotifiers {
-    /// Those of the project below `root`, in one environment.
+    /// Creates the notifiers of the project in `root`, for one environment.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, environment: impl Into<String>, secrets: Secrets) -> Self {
         Self {
@@ -48,14 +48,14 @@ impl ProjectNotifiers {
         }
     }
 
-    /// Sends messages to files of the project alone, as of a project that nobody trusts.
+    /// Restricts messages to files of the project, for projects that are not trusted.
     #[must_use]
     pub fn confined(mut self, is_confined: bool) -> Self {
         self.is_confined = is_confined;
         self
     }
 
-    /// Refuses what leaves a confined project.
+    /// Returns an error if the project is confined to its own files.
     fn refuse_confined(&self) -> Result<(), DeliveryError> {
         match self.is_confined {
             true => Err(DeliveryError::permanent(
@@ -72,7 +72,7 @@ impl ProjectNotifiers {
         made.clone().map_err(DeliveryError::transient)
     }
 
-    /// Fills in the templates of a text, and opens what stands for a secret in it.
+    /// Executes the templates of a text, and replaces placeholders of secrets.
     fn render(&self, text: &str, variables: &BTreeMap<String, String>) -> Result<String, DeliveryError> {
         let unknown = |error: Unknown| DeliveryError::transient(error.to_string());
         let stated = BTreeMap::from([(String::new(), text.to_owned())]);
@@ -111,7 +111,8 @@ impl ProjectNotifiers {
 }
 
 impl ProjectNotifiers {
-    /// Returns the notifier of a receiver among a project's connectors, and its address with templates filled in.
+    /// Returns the notifier for a receiver, found among the project's connectors, and the receiver's address with
+    /// templates executed.
     ///
     /// # Errors
     /// When there is none, or its settings can't be used.
@@ -170,7 +171,7 @@ impl Connect for ProjectNotifiers {
     }
 }
 
-/// The settings of a connector.
+/// The settings of a connector, with their templates.
 struct Settings<'a> {
     of: &'a ProjectNotifiers,
     spec: &'a ConnectorSpec,

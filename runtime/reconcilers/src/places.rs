@@ -1,4 +1,4 @@
-//! Places in the YAML file of a resource, as specs hold them.
+//! Places in the YAML file of a resource, as stored in specs.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use watershed_proto::{Spot, SqlSource};
 
 pub(crate) mod source;
 
-/// The YAML file among a resource's files.
+/// Returns the path of the YAML file among a resource's files, or else of the first file.
 pub fn yaml(paths: &[Arc<str>]) -> &str {
     let is_yaml = |path: &&Arc<str>| path.ends_with(".yaml") || path.ends_with(".yml");
     let path = paths.iter().find(is_yaml).or_else(|| paths.first());
     path.map(AsRef::as_ref).unwrap_or_default()
 }
 
-/// A spot as a place; the beginning of the file where it is not known.
+/// Returns the position of a spot in the YAML file; the start of the file if there is no spot.
 pub(crate) fn from_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> SourcePosition {
     let at = spot.copied().unwrap_or(Spot { line: 1, column: 1 });
     SourcePosition {
@@ -24,7 +24,7 @@ pub(crate) fn from_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> SourcePositi
     }
 }
 
-/// The place of a byte of a text that was sent, which is that of `source` with its templates executed.
+/// Returns the position in the file for a byte of a sent text, which was rendered from `source`.
 pub(crate) fn from_source(
     paths: &[Arc<str>],
     source: &SqlSource,

@@ -1,5 +1,4 @@
-//! The parts of a project that jobs and services need: the values of templates in their commands and environments, and
-//! the builds of models.
+//! The inputs of jobs and services from the project: values of templates, and builds of models.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +9,22 @@ use watershed_workloads::Render;
 
 use crate::model;
 
-/// Returns what identifies the last build of a model, which jobs that refer to it run for; none of other kinds. A look that
-/// builds nothing may note something beside the build: the time of a file, or of a question to a store.
+/// Returns the id of a model's last build, which triggers jobs that refer to the model; none for other kinds. Runs that
+/// build nothing do not change it.
 #[must_use]
 pub fn made(row: &Row) -> Option<Vec<u8>> {
     let build = || model::build_of(row).map(|build| build.0.as_bytes().to_vec());
     (row.kind.as_str() == model::KIND).then(build).flatten()
 }
 
-/// Fills in templates with the values of the project's variables, which only the program gets to see.
+/// The renderer of templates in commands and environments, whose values only the program sees.
 pub struct ProgramTemplates {
     secrets: Secrets,
     environment: String,
 }
 
 impl ProgramTemplates {
-    /// Templates of one environment.
+    /// Creates the renderer for one environment.
     #[must_use]
     pub fn new(secrets: Secrets, environment: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The project parser: the resource that turns a project's files into all others.
+//! The project parser: the resource that declares all others from the project's files.
 //!
 //! | module | holds |
 //! |---|---|
@@ -61,23 +61,22 @@ use known::{Known, Looks};
 pub use removal::REMOVAL_CODE;
 use removal::{MOST_WAITS, QUIET, Removal};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = settings::PARSER;
 
 /// The name of the only resource of the kind.
 pub const NAME: &str = "parser";
 
-/// The number of times that a batch is worked out anew when somebody else's edit came in between. More in a row than
-/// this means that somebody edits without a pause.
+/// The number of attempts to apply a parse while others edit the catalog at the same time.
 const ATTEMPTS: usize = 5;
 
-/// The debouncing of nudges: short, for watchers debounce files themselves, and people wait for what they saved.
+/// The debouncing of nudges: short, since watchers debounce files themselves and people wait for the result.
 const NUDGING: Nudging = Nudging {
     interval: Duration::from_millis(10),
     longest_wait: Duration::from_millis(50),
 };
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     KindOptions::new(KIND)
@@ -86,7 +85,7 @@ pub fn options() -> KindOptions {
         .nudging(NUDGING)
 }
 
-/// Makes sure that the project parser is there, with this spec.
+/// Creates the project parser with a spec, or updates the spec of an existing one.
 ///
 /// # Errors
 /// When the controller refuses.
@@ -102,19 +101,19 @@ pub async fn declare_parser(handle: &Handle, spec: ProjectParserSpec) -> Result<
     }
 }
 
-/// Parses the project's files.
+/// The reconciler of the project parser, which compiles the project's files.
 pub struct ProjectParser {
     known: Known,
     outputs: Arc<Outputs>,
     swept: AtomicBool,
 }
 
-/// The parse after a look at the files.
+/// The result of compiling the project's files.
 struct Parse {
     batch: Result<Batch, Error>,
     state: ProjectParserState,
     engine: EngineSettings,
-    /// A finding about it, if it removes most of the project.
+    /// A finding about the parse, if it would delete most of the project's resources.
     removal: Option<Diagnostic>,
 }
 
@@ -129,7 +128,7 @@ impl ProjectParser {
         }
     }
 
-    /// Looks at the files and works out what they change in `listing`.
+    /// Reads the files and computes the edits relative to `listing`.
     async fn parse(&self, context: &Context<Self>, listing: Listing) -> Result<Parse, Error> {
         let known = self.known.clone();
         let secrets = self.outputs.secrets().clone();
@@ -155,7 +154,7 @@ impl ProjectParser {
         parsed.map_err(|error: FolderError| folder_error(&error))
     }
 
-    /// Waits until no file has changed for a while. Says whether that was so.
+    /// Waits a while; returns true if no file has changed meanwhile.
     async fn is_quiet(&self, context: &Context<Self>) -> Result<bool, Error> {
         context.progress("most models are gone: waiting until no file changes");
         let pause = tokio::time::sleep(QUIET);
@@ -165,7 +164,7 @@ impl ProjectParser {
         }
     }
 
-    /// Applies a parse; where somebody else edits at the same time, it is worked out again.
+    /// Applies a parse, and computes it again if others edited the catalog at the same time.
     async fn apply(&self, context: &Context<Self>) -> Result<(Work, ProjectParserState), Error> {
         let controller = context.controller();
         let (mut attempt, mut waits) = (1, 0);
@@ -212,7 +211,7 @@ impl ProjectParser {
         }
     }
 
-    /// Once in a process, if the engine's file is not as an orderly close left it, or the catalog is new.
+    /// Removes leftovers from the engine, once per process, if its file was not closed cleanly or the catalog is new.
     async fn sweep(&self, context: &Context<Self>) {
         let nothing_can_be_there = self.outputs.were_as_left() && context.state().is_some();
         if nothing_can_be_there || self.swept.load(Ordering::Acquire) {
@@ -255,7 +254,7 @@ impl Reconciler for ProjectParser {
         ))
     }
 
-    /// Deletes what it declared.
+    /// Deletes the resources that the parser declared.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let controller = context.controller();
         let listing = controller.list(Select::all());
@@ -330,16 +329,16 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     }
 }
 
-/// A parse that is not applied.
+/// The result of a parse that is not applied.
 #[derive(Debug)]
 pub struct Foreseen {
-    /// The edits that it would make.
+    /// The edits that the parse would make.
     pub batch: Batch,
     /// The statements with which connections to the engine would begin.
     pub sessions: Vec<(Session, Version)>,
 }
 
-/// Works out what applying a parse would change in a catalog with these rows.
+/// Computes the edits that applying a parse would make in a catalog with the given rows.
 ///
 /// # Errors
 /// When the parse would not be applied, as without a manifest.
@@ -353,8 +352,8 @@ pub fn foresee(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) 
     })
 }
 
-/// Returns the statements with which connections to the engine begin: connectors as the files have them or, where these do not compile, as they
-/// were.
+/// Returns the statements with which connections to the engine begin; connectors that do not compile keep their
+/// previous ones.
 fn sessions(project: &Project, root: &Path, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
     let good = project.resources().filter_map(|resource| match &resource.spec {
         Spec::Connector(spec) if resource.health == Health::Ok => Some((resource.name.as_str(), &**spec)),
@@ -381,7 +380,7 @@ fn sessions(project: &Project, root: &Path, rows: &[Arc<Row>], secrets: &Secrets
     all
 }
 
-/// Findings quote what they are about.
+/// Removes secrets from findings, which quote the texts they are about.
 pub fn redact(diagnostics: &mut [Diagnostic], secrets: &Secrets) {
     for found in diagnostics {
         found.message = secrets.redact(&found.message).into_owned();
@@ -389,8 +388,8 @@ pub fn redact(diagnostics: &mut [Diagnostic], secrets: &Secrets) {
     }
 }
 
-/// Returns the reason why a parse is not to be applied: its first finding about the manifest, or what is wrong with the
-/// listing.
+/// Returns the reason why a parse must not be applied, if there is one: the first finding about the manifest, or a
+/// fault of the listing.
 fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
     let (code, message) = match trust {
         Trust::Whole => return None,
@@ -437,7 +436,7 @@ fn folder_error(error: &FolderError) -> Error {
     }
 }
 
-/// Returns true if a batch was refused because the catalog changed since it was worked out.
+/// Returns true if a batch was refused because the catalog changed after it was computed.
 fn is_race(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -449,7 +448,7 @@ fn is_race(refusal: &Refusal) -> bool {
     )
 }
 
-/// A finding of the compiler as documents and states carry it.
+/// Converts a finding of the compiler to the message used in documents and states.
 #[must_use]
 pub fn to_proto(found: &watershed_compilers::Diagnostic) -> Diagnostic {
     let severity = match found.severity {

@@ -1,4 +1,4 @@
-//! Missing and failed refs of a resource, which keep it from being checked.
+//! Checks of a resource's refs, of which missing and failed ones block it.
 
 use watershed_core::{Error, RefView};
 use watershed_outputs::{failure, selection::Chosen};
@@ -7,7 +7,7 @@ use crate::model::refuse_left_out;
 
 pub(crate) use watershed_outputs::refs::{find, spec, state};
 
-/// Refuses to go on while something that is read is missing, has failed, or was never built and is not going to be.
+/// Returns an error if a ref is missing, has failed, or was never built and is not selected to be.
 ///
 /// # Errors
 /// The first ref that is one of these.

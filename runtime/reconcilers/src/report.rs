@@ -1,4 +1,4 @@
-//! Reports: files of rows that people are sent (N10).
+//! Reports: files of rows that are sent to people (N10).
 //!
 //! | module | holds |
 //! |---|---|
@@ -41,13 +41,13 @@ use file::Making;
 use files::Files;
 use record::{Entry, ReportRecord};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "report";
 
-/// Reports that are made at once.
+/// The largest number of reports that are made at once.
 pub const AT_ONCE: usize = 2;
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     KindOptions::new(KIND)
@@ -62,14 +62,14 @@ pub fn options() -> KindOptions {
         })
 }
 
-/// Makes reports and sends them.
+/// The reconciler of reports, which makes and sends them.
 pub struct ReportReconciler {
     surroundings: Surroundings,
     files: Files,
 }
 
 impl ReportReconciler {
-    /// Returns one that keeps its files below a folder of the project's state.
+    /// Creates the reconciler; its files are kept in a folder of the project's state.
     #[must_use]
     pub(crate) fn new(surroundings: Surroundings, files: Files) -> Self {
         Self { surroundings, files }
@@ -100,7 +100,7 @@ impl Reconciler for ReportReconciler {
         pass.run(spec).await
     }
 
-    /// Hands over what is not handed over yet: it was due before the report went.
+    /// Hands over the stored messages, which were due before the report was deleted.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if let Some(record) = context.state() {
             dispatch::hand_over(&context.controller(), &record.outbox).await?;
@@ -109,7 +109,7 @@ impl Reconciler for ReportReconciler {
     }
 }
 
-/// One look at a report.
+/// One invocation for a report.
 struct Pass<'a> {
     reports: &'a ReportReconciler,
     context: &'a Context<ReportReconciler>,
@@ -174,14 +174,14 @@ impl Pass<'_> {
         self.outcome(schedule.as_ref(), mark, work)
     }
 
-    /// Returns what its question reports of other resources, if it is one about these.
+    /// Returns a report about other resources, if the query is about their status.
     fn reported(&self, spec: &ReportSpec) -> Option<String> {
         let data = spec.data.as_ref()?;
         status::reported(data, &self.seen(), &self.context.row().key())
     }
 
-    /// Has its schedule count from now on, if it was edited, or ran by a clock that was ahead. Returns the time from which
-    /// it counts.
+    /// Restarts the schedule from now if it was edited or ran by a clock that was ahead. Returns the time from which
+    /// ticks count.
     async fn count_anew(
         &mut self,
         mark: Timestamp,
@@ -200,7 +200,7 @@ impl Pass<'_> {
         Ok(counted)
     }
 
-    /// Returns the moment that it is about (N2); none while what it reads has no watermark.
+    /// Returns the moment that the report is about (N2); none while the refs have no watermark.
     async fn moment(&self, spec: &ReportSpec, triggered: Timestamp) -> Result<Option<Timestamp>, Error> {
         if !spec.watermark_inherit {
             return Ok(Some(triggered));
@@ -213,7 +213,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Makes it for a moment, or for each interval that has closed by it; each is stored with its messages.
+    /// Makes the report for a moment, or for each interval closed by then; each file is stored with its messages.
     async fn make(&mut self, spec: &ReportSpec, moment: Timestamp, is_wanted: bool) -> Result<(), Error> {
         let Some(intervals) = &spec.intervals else {
             let until = spec.watermark_inherit.then(|| Until::moment(instant(moment)));
@@ -242,7 +242,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Makes one file and the messages that it goes with. One that can't be made is an entry too; returns false then.
+    /// Makes one file and its messages. A failure becomes an entry of the history; returns false in that case.
     async fn make_one(
         &mut self,
         spec: &ReportSpec,
@@ -334,7 +334,7 @@ impl Pass<'_> {
         Ok((attachment, exported))
     }
 
-    /// The address at which the embedder serves a file, if it does.
+    /// Returns the URL at which the embedder serves a file, if it does.
     async fn link(&self, path: &Path, file: &Attachment) -> Result<Option<String>, Error> {
         let Some(links) = &self.reports.surroundings.links else {
             return Ok(None);
@@ -389,7 +389,7 @@ impl Pass<'_> {
         receivers.into_iter().map(of).collect()
     }
 
-    /// Creates the notifications that are missing, then forgets their messages (N6).
+    /// Creates the notifications that are missing, then removes their messages from the outbox (N6).
     async fn hand_over(&mut self) -> Result<(), Error> {
         if self.record.outbox.is_empty() {
             return Ok(());
@@ -414,7 +414,7 @@ impl Pass<'_> {
             .map_err(|error| Error::transient("state", error.to_string()))
     }
 
-    /// The outcome: a report that could not be made has failed until it is made again.
+    /// Returns the outcome: a report that could not be made stays failed until it is made again.
     fn outcome(&self, schedule: Option<&Schedule>, mark: Timestamp, work: Work) -> Result<Outcome, Error> {
         let next = policy::next(schedule, mark, self.context.now());
         let last = self.record.history.first();
@@ -458,7 +458,7 @@ fn facts(spec: &ReportSpec, moment: Timestamp, exported: Exported) -> Vec<Fact> 
     facts
 }
 
-/// Returns the name of a file, which people can read and every system can write.
+/// Returns a file name that is readable and valid on every system.
 fn file_name(report: &str, moment: Timestamp, format: FileFormat) -> String {
     let safe = |c: char| {
         if c.is_alphanumeric() || "-_.".contains(c) {

@@ -1,4 +1,4 @@
-//! Selectors of fields of a metrics view.
+//! Resolution of selectors of fields in metrics views.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use watershed_proto::FieldSelector;
 
 use crate::places;
 
-/// Refuses names that no field has: the first of them, in the file of `paths` that is YAML.
+/// Returns an error about the first unknown name, at its place in the YAML file of `paths`.
 ///
 /// # Errors
 /// If there is one.
@@ -26,7 +26,7 @@ pub(crate) fn refuse(unknown: Vec<Unknown>, paths: &[Arc<str>]) -> Result<(), Er
     })
 }
 
-/// Finds out what selectors mean. Only patterns and expressions are asked of the engine.
+/// The resolver of selectors; only patterns and expressions need the engine.
 #[derive(Clone, Copy)]
 pub(crate) struct Choosing<'a> {
     pub(crate) engine: Asking<'a>,
@@ -34,7 +34,7 @@ pub(crate) struct Choosing<'a> {
 }
 
 impl Choosing<'_> {
-    /// The names that a selector means, in its order; all without one.
+    /// Returns the names that a selector selects, in its order; all names without a selector.
     ///
     /// # Errors
     /// When it names what is not there, can't be read, or the engine can't be asked.

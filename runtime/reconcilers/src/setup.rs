@@ -1,4 +1,4 @@
-//! Registering all kinds with a controller.
+//! Registration of all kinds with a controller.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -26,37 +26,38 @@ use crate::{
     theme::{self, ThemeReconciler},
 };
 
-/// Invocations of alerts, reports and notifications, by which the limit of the controller grows: neither keeps a place from builds.
+/// The number of invocations of alerts, reports and notifications that run beside builds; added to the controller's
+/// limit so that neither takes slots from the other.
 pub const BESIDE_BUILDS: usize = alert::AT_ONCE + report::AT_ONCE + watershed_delivery::notification::AT_ONCE;
 
-/// The shared parts that the kinds of one project need.
+/// The parts that all reconcilers of a project share.
 pub struct Setup {
-    /// The project's folder.
+    /// The folder of the project.
     pub root: PathBuf,
-    /// The environment's name, for templates.
+    /// The name of the environment, for templates.
     pub environment: String,
-    /// The outputs that models are built in.
+    /// The engine and the outputs that models are built in.
     pub outputs: Arc<Outputs>,
-    /// The project's files as compiled so far.
+    /// The files of the project as compiled so far.
     pub known: Known,
-    /// The folder of files that reports make, and of what models write elsewhere before it is there.
+    /// The folder for files of reports, and for files of models before they are moved elsewhere.
     pub exports: PathBuf,
-    /// Models built at once.
+    /// The largest number of models that are built at once.
     pub jobs: usize,
-    /// The evaluator of conditions of policies.
+    /// The evaluator of conditions in security policies.
     pub conditions: Arc<dyn Conditions>,
-    /// Answers that are kept.
+    /// The cache of answers to queries.
     pub cache: Arc<Cache>,
-    /// The embedder's users.
+    /// The users that the embedder knows; none without an embedder's directory.
     pub directory: Option<Arc<dyn Directory>>,
-    /// The embedder's links to files of reports.
+    /// The embedder's links to files of reports, if it serves them.
     pub links: Option<Arc<dyn Links>>,
-    /// The part of every source that is read; all of it if none.
+    /// The part of every source to read; all of it if none.
     pub sample: Option<Sample>,
 }
 
 impl Setup {
-    /// Registers all kinds. The project parser itself is declared once the controller runs, by
+    /// Registers all kinds with a controller. The project parser itself is declared once the controller runs, by
     /// [`project_parser::declare_parser`].
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {

@@ -1,4 +1,4 @@
-//! The surroundings of questions that resources ask by themselves: alerts and reports.
+//! The context in which alerts and reports run their queries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -17,13 +17,13 @@ use watershed_resolvers::{
 use crate::links::Links;
 use crate::metrics_view;
 
-/// A project as its alerts and reports know it.
+/// The parts of a project that alerts and reports use.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) outputs: Arc<Outputs>,
     pub(crate) root: PathBuf,
     pub(crate) environment: String,
-    /// The project's name, for people.
+    /// The display name of the project.
     pub(crate) project: String,
     pub(crate) conditions: Arc<dyn Conditions>,
     pub(crate) cache: Arc<Cache>,
@@ -50,8 +50,7 @@ impl Surroundings {
     }
 }
 
-/// The resources as an invocation sees them: what it reads as it was when the invocation began, which the catalog may not
-/// show yet.
+/// The resources as seen by an invocation: its refs as of the start, which the catalog may not show yet.
 pub(crate) struct Seen<'a> {
     pub(crate) handle: Handle,
     pub(crate) refs: &'a [RefView],
@@ -76,7 +75,7 @@ impl Resources for Seen<'_> {
     }
 }
 
-/// Returns the reason why a question can't be asked: something that it reads is missing or has failed.
+/// Returns the error about the first ref that is missing or has failed, which keeps a query from running.
 pub(crate) fn failed_ref(refs: &[RefView]) -> Option<Error> {
     let missing = refs.iter().find(|view| view.target.is_none());
     let failed = refs.iter().find(|view| view.failed);
@@ -84,7 +83,7 @@ pub(crate) fn failed_ref(refs: &[RefView]) -> Option<Error> {
     missing.or_else(|| failed.map(|view| failure::unchecked_ref(&view.reference)))
 }
 
-/// The same of a resource that no controller looks at.
+/// Returns the error about the first ref of a row that is missing or has failed, for use without a controller.
 pub(crate) fn failed_ref_of(row: &Row, resources: &dyn Resources) -> Option<Error> {
     row.refs
         .iter()
@@ -94,7 +93,7 @@ pub(crate) fn failed_ref_of(row: &Row, resources: &dyn Resources) -> Option<Erro
         })
 }
 
-/// Returns the data block of a resource, or that which asks the same as its question of the old interface.
+/// Returns the data block of a resource, or else the block equivalent to its deprecated query by name.
 ///
 /// # Errors
 /// `not-supported-yet` for a question that queries of metrics views can't say.
@@ -113,7 +112,7 @@ pub(crate) fn data_or_legacy(
     })
 }
 
-/// The block `for`: the user in whose name rows are read.
+/// The block `for`: the user on whose behalf rows are read.
 pub(crate) struct For<'a> {
     pub(crate) id: &'a str,
     pub(crate) email: &'a str,
@@ -121,7 +120,8 @@ pub(crate) struct For<'a> {
 }
 
 impl For<'_> {
-    /// Returns the viewer; without `for` a user with no attributes, since what is found goes to people (N3).
+    /// Returns the viewer of a query. Without `for`, it is a user without attributes, since the rows are sent to people
+    /// (N3).
     ///
     /// # Errors
     /// When nobody knows the user.
@@ -158,12 +158,12 @@ fn json(attributes: BTreeMap<String, Value>) -> serde_json::Map<String, serde_js
     attributes.into_iter().map(json).collect()
 }
 
-/// Returns the keys of what refs stand for.
+/// Returns the keys of the targets of refs.
 pub(crate) fn keys(refs: &[RefView]) -> impl Iterator<Item = Key> {
     refs.iter().map(|view| view.reference.key())
 }
 
-/// Returns the lowest watermark of the metrics views among some refs; none if none of them has one (N2).
+/// Returns the lowest watermark of the metrics views among the refs; none if no view has one (N2).
 ///
 /// # Errors
 /// When one can't be read.
@@ -185,7 +185,7 @@ pub(crate) async fn watermark(
     Ok(lowest.map(|at| Timestamp(at.as_millisecond())))
 }
 
-/// Returns an instant of the controller as one of the calendar.
+/// Converts a timestamp of the controller to one of the calendar library.
 pub(crate) fn instant(at: Timestamp) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at.0).unwrap_or_default()
 }

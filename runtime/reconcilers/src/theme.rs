@@ -1,4 +1,4 @@
-//! Themes: colours. There is nothing to make of them: they are there for dashboards to read.
+//! Themes: colours for dashboards, for which nothing is built.
 
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Work};
@@ -7,16 +7,16 @@ use watershed_proto::ThemeSpec;
 
 use crate::{dashboard, messages::Proto};
 
-/// The kind's name.
+/// The name of the kind.
 pub const KIND: &str = "theme";
 
-/// The kind's options.
+/// Returns the options with which the kind is registered.
 #[must_use]
 pub fn options() -> KindOptions {
     dashboard::options(KIND)
 }
 
-/// Lets themes be.
+/// The reconciler of themes, which does nothing.
 pub struct ThemeReconciler;
 
 impl Reconciler for ThemeReconciler {

@@ -1,21 +1,22 @@
-//! News of evaluations that follow one another: each is decided for itself, as if it had been looked at alone, so that it does
-//! not matter how many are looked at in one go (N5). A failure that goes on makes one message of the days of one look.
+//! Grouping of successive evaluations into messages. Each is decided as if evaluated alone, so that the number
+//! evaluated in one invocation does not matter (N5); continued failures of one invocation share a message.
 
 use watershed_controller::Timestamp;
 
 use super::policy::{Memory, Settings, Telling, Verdict, decide};
 use super::record::{Entry, Finding, News};
 
-/// The circumstances of a decision.
+/// The circumstances of a decision, apart from memory and finding.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances<'a> {
     pub(super) settings: &'a Settings,
     pub(super) is_snoozed: bool,
-    /// The time by which renewed messages and the cool-down are counted.
+    /// The time that counts for renewed messages and the cool-down.
     pub(super) clock: Timestamp,
 }
 
-/// Decides about an evaluation that follows on `before`. Returns what is to be told now, and what may go on yet.
+/// Decides about the evaluation after `before`. Returns the news to be told now, if any, and the news that may still
+/// grow.
 pub(super) fn follow(
     around: Circumstances<'_>,
     memory: &mut Memory,
@@ -81,7 +82,7 @@ mod tests {
         }
     }
 
-    /// A message: the day on which it was decided, and what it says.
+    /// A message: the day of its decision, its verdict, and the number of suppressed evaluations.
     type Told = (i64, &'static str, u32);
 
     fn told(news: &News) -> Option<Told> {
@@ -93,7 +94,7 @@ mod tests {
         }
     }
 
-    /// The messages of days that are looked at in goes of these lengths.
+    /// Returns the messages about days that are evaluated in groups of the given lengths.
     fn messages(settings: &Settings, days: &[Verdict], looks: &[usize]) -> Vec<Told> {
         let (mut memory, mut found) = (Memory::default(), Vec::new());
         let mut left = (0_i64..).zip(days).peekable();
@@ -128,7 +129,7 @@ mod tests {
         }
     }
 
-    /// N5: how often the program looks does not decide who is told of what.
+    /// Tests rule N5: the frequency of looks does not decide who is told of what.
     #[test]
     fn the_same_days_make_the_same_messages_in_however_many_goes_they_are_looked_at() {
         for seed in 0..5_000 {
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// N5.
+    /// Tests rule N5: continued failures share one message, and a new failure gets another.
     #[test]
     fn a_failure_that_goes_on_is_one_message_and_a_new_one_another() {
         use Verdict::{Fail, Pass};

@@ -1,4 +1,4 @@
-//! The decisions about an alert: when it is evaluated and what people are told, as pure functions (rules N1 and N5).
+//! The decisions about an alert as pure functions: when it is evaluated, and what people are told (rules N1 and N5).
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use watershed_schedule::{Due, Schedule, jiff};
 
 use crate::model::schedule;
 
-/// The result of an evaluation.
+/// The result of evaluating an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// No row.
+    /// The query has no rows.
     Pass,
-    /// Some rows.
+    /// The query has rows.
     Fail,
-    /// It could not be evaluated.
+    /// The query could not run.
     Error,
 }
 
 impl Verdict {
-    /// Returns the word for it.
+    /// Returns the word for the verdict: `pass`, `fail` or `error`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,18 +33,18 @@ impl Verdict {
     }
 }
 
-/// The settings of an alert that say when people are told.
+/// The settings of an alert that decide when people are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// They are told of a failure.
+    /// True if people are told of failures.
     pub on_fail: bool,
-    /// They are told of an error.
+    /// True if people are told of errors.
     pub on_error: bool,
-    /// They are told of a recovery.
+    /// True if people are told of recoveries.
     pub on_recover: bool,
-    /// The time after which they are told of the same again; none for never.
+    /// The time after which people are told of the same verdict again; none for never.
     pub renotify: Option<Duration>,
-    /// The time after a failure was told in which nothing but a recovery is.
+    /// The time after a told failure in which only a recovery is told.
     pub cool_down: Duration,
 }
 
@@ -61,23 +61,23 @@ impl From<&AlertSpec> for Settings {
     }
 }
 
-/// The facts that decide whether people are told. The history decides nothing (N4).
+/// The remembered facts that decide whether people are told; the history is not used for that (N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Memory {
-    /// The last verdict.
+    /// The verdict of the last evaluation.
     pub last: Option<Verdict>,
-    /// The verdict that was told last, and when; none once it has passed since.
+    /// The verdict last told and its time; none after a pass.
     pub told: Option<(Verdict, Timestamp)>,
-    /// The time at which a failure was last told, whatever came after.
+    /// The time at which a failure was last told, whatever followed.
     pub failure_told: Option<Timestamp>,
-    /// Evaluations that were not told since the last one that was.
+    /// The number of evaluations that were not told since the last told one.
     pub suppressed: u32,
-    /// The time since which that is so.
+    /// The time of the first evaluation that was not told, if there is one.
     pub suppressed_since: Option<Timestamp>,
 }
 
 impl Memory {
-    /// Returns what is known at a time: something that was told in the future, by a clock that was ahead, was told now.
+    /// Returns the memory with times in the future, from a clock that was ahead, moved to `now`.
     fn known_at(self, now: Timestamp) -> Self {
         let known = |at| schedule::trusted(at, now);
         Self {
@@ -89,23 +89,23 @@ impl Memory {
     }
 }
 
-/// The decision about one evaluation.
+/// The decision whether people are told of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Telling {
-    /// Nobody is told.
+    /// No message is sent.
     Nobody,
-    /// People are told of the verdict, and of how many before it they were not told.
+    /// People are told of the verdict, and of the number of suppressed evaluations before.
     Verdict {
-        /// Evaluations that were not told.
+        /// The number of suppressed evaluations.
         suppressed: u32,
     },
-    /// People are told that it has recovered.
+    /// People are told of the recovery.
     Recovery,
 }
 
-/// Decides whether people are told of a verdict (N5). While it is snoozed nobody is; what was told before stays known, so
-/// that the end of the snooze tells what has changed since.
+/// Decides whether people are told of a verdict (N5). During a snooze nobody is; the memory stays, so that changes are
+/// told when the snooze ends.
 #[must_use]
 pub fn decide(
     settings: &Settings,
@@ -174,25 +174,25 @@ pub fn decide(
     (told, Telling::Verdict { suppressed })
 }
 
-/// The reason to evaluate now.
+/// The reason to evaluate an alert now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// Somebody asked for it.
+    /// A person asked for the evaluation.
     Request,
-    /// The question is another one.
+    /// The query of the alert was changed.
     Question,
-    /// Something that it reads has changed.
+    /// The target of a ref has changed.
     Refs,
-    /// The time in which nobody was told is over.
+    /// A snooze has ended.
     SnoozeEnd,
-    /// An evaluation of several intervals was cut off.
+    /// An evaluation of several intervals was interrupted.
     Resumed,
-    /// A scheduled time has come.
+    /// A scheduled time has come; holds that time.
     Schedule(Timestamp),
 }
 
 impl Trigger {
-    /// Returns the moment that is evaluated: the clean scheduled time if only the schedule asks.
+    /// Returns the moment to evaluate: the exact scheduled time if the schedule is the trigger, otherwise now.
     #[must_use]
     pub fn moment(self, now: Timestamp) -> Timestamp {
         match self {
@@ -202,20 +202,20 @@ impl Trigger {
     }
 }
 
-/// Changes since the last evaluation.
+/// The changes since the last evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Somebody asked.
+    /// True if a person asked for an evaluation.
     pub requested: bool,
-    /// The question.
+    /// True if the query was changed.
     pub question: bool,
-    /// The versions of what it reads are others, and that is a reason.
+    /// True if targets of refs have other versions and the alert reacts to that.
     pub refs: bool,
-    /// A snooze has ended.
+    /// True if a snooze has ended.
     pub snooze: bool,
 }
 
-/// Decides whether an alert is evaluated now (N1); `mark` is the time up to which its schedule was answered.
+/// Decides whether an alert is evaluated now (N1); `mark` is the time up to which its schedule was handled.
 #[must_use]
 pub fn trigger(
     schedule: Option<&Schedule>,
@@ -236,7 +236,7 @@ pub fn trigger(
     }
 }
 
-/// Returns the next time at which the schedule asks, after `mark`, and after `now` if the mark is in the future.
+/// Returns the next scheduled time after `mark`, or after `now` if the mark is in the future.
 #[must_use]
 pub fn next(schedule: Option<&Schedule>, mark: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let next = schedule?.next_after(instant(mark.min(now)))?;
@@ -266,7 +266,8 @@ mod tests {
         ..PLAIN
     };
 
-    /// The letters of what is told for verdicts a minute apart: `F3` is a failure that tells of three before it.
+    /// Returns the letters of what is told for verdicts a minute apart: `F3` is a told failure with three suppressed
+    /// before.
     fn story(settings: &Settings, verdicts: &[Verdict]) -> String {
         let mut memory = Memory::default();
         let mut told = Vec::new();
@@ -283,7 +284,7 @@ mod tests {
         told.join(" ")
     }
 
-    /// N5.
+    /// Tests rule N5: a failure is told once, and again only after a pass.
     #[test]
     fn people_are_told_once_and_again_only_after_a_pass() {
         let cases: [(&Settings, &[Verdict], &str); 6] = [
@@ -299,7 +300,7 @@ mod tests {
         }
     }
 
-    /// N5.
+    /// Tests rule N5: the same verdict is told again after the set time.
     #[test]
     fn the_same_is_told_again_after_a_while_if_that_is_wanted() {
         let again = Settings {
@@ -314,7 +315,8 @@ mod tests {
         assert_eq!(story(&always, &[Fail, Fail]), "F0 F0");
     }
 
-    /// N5.
+    /// Tests rule N5: a cool-down suppresses everything except a recovery, and the next message counts the suppressed
+    /// ones.
     #[test]
     fn a_cool_down_holds_back_all_but_a_recovery_and_the_next_one_counts() {
         let cool = Settings {
@@ -333,7 +335,7 @@ mod tests {
         );
     }
 
-    /// N5.
+    /// Tests rule N5: nobody is told during a snooze, and its end tells the changes.
     #[test]
     fn nobody_is_told_while_it_is_snoozed_and_its_end_tells_what_has_changed() {
         let told = |memory, verdict, is_snoozed, minute| {
@@ -360,7 +362,7 @@ mod tests {
         );
     }
 
-    /// N1.
+    /// Tests rule N1: the exact scheduled time is evaluated if the schedule alone is the trigger.
     #[test]
     fn an_alert_is_evaluated_for_the_clean_time_if_only_its_schedule_asks() {
         let hourly = Schedule::every(jiff::SignedDuration::from_hours(1)).expect("it is long enough");

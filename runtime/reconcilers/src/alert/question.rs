@@ -1,4 +1,4 @@
-//! The question of an alert: what yields its rows, asked once for each evaluation (rule N3).
+//! The query of an alert, which runs once per evaluation (rule N3).
 
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ pub(super) struct Asker<'a> {
     pub(super) now: Timestamp,
 }
 
-/// A question that could not be answered.
+/// The failure of an alert's query.
 struct Unasked {
-    /// The reason, as the user may see it.
+    /// The error, as the alert's receivers may see it.
     error: Error,
-    /// The engine's words, if those are others.
+    /// The engine's own error, if it differs; only for the project's owner.
     cause: Option<Error>,
 }
 
@@ -39,7 +39,7 @@ impl From<Error> for Unasked {
     }
 }
 
-/// Returns a fingerprint of what is asked: what decides whom and when to tell is no part of it (N4).
+/// Returns a fingerprint of the query, without the settings of whom and when to tell (N4).
 pub(super) fn fingerprint(spec: &AlertSpec) -> String {
     let question = AlertSpec {
         data: spec.data.clone(),
@@ -55,7 +55,7 @@ pub(super) fn fingerprint(spec: &AlertSpec) -> String {
     hash(&question.encode_to_vec())
 }
 
-/// Returns a fingerprint of the versions of what a resource reads.
+/// Returns a fingerprint of the versions of a resource's refs.
 pub(crate) fn versions(refs: &[RefView]) -> String {
     let mut bytes = Vec::new();
     for view in refs {
@@ -66,13 +66,13 @@ pub(crate) fn versions(refs: &[RefView]) -> String {
     hash(&bytes)
 }
 
-/// Returns the hash of some bytes, as short as fingerprints are.
+/// Returns the hash of bytes, shortened to the length of fingerprints.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     hash.chars().take(32).collect()
 }
 
-/// Returns that the watermark of what is read can't be read.
+/// Returns the finding that the watermark of the refs can't be read.
 pub(super) fn no_watermark() -> Finding {
     Finding {
         error: "the watermark of what it reads can't be read".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn no_watermark() -> Finding {
     }
 }
 
-/// Returns an error for a question that has no form here: the old interface's queries by name.
+/// Returns an error if the query is a deprecated query by name that has no equivalent.
 ///
 /// # Errors
 /// `not-supported-yet`, with what it is.
@@ -88,13 +88,13 @@ pub(super) fn check(spec: &AlertSpec) -> Result<(), Error> {
     data(spec).map(drop)
 }
 
-/// Returns the question itself.
+/// Returns the data block of the query.
 fn data(spec: &AlertSpec) -> Result<DataResolver, Error> {
     data_or_legacy(spec.data.as_ref(), &spec.query_name, spec.query_args.as_ref())
 }
 
 impl Asker<'_> {
-    /// Asks, for the interval that ends at `until` if it is for one. A question that can't be answered is a verdict too.
+    /// Runs the query, for the interval that ends at `until` if there is one. A failure of the query is a verdict too.
     ///
     /// # Errors
     /// When the evaluation was cancelled: it leaves no trace.
@@ -152,7 +152,7 @@ impl Asker<'_> {
     }
 }
 
-/// Returns the viewer in whose name an alert reads.
+/// Returns the viewer on whose behalf an alert reads.
 ///
 /// # Errors
 /// When nobody knows the user.
@@ -166,8 +166,8 @@ async fn viewer(spec: &AlertSpec, directory: Option<&dyn Directory>) -> Result<V
     run_as.viewer(directory).await
 }
 
-/// Returns what the rows of an answer mean. Numbers are written in the formats of their measures, times by
-/// the clock of their zone.
+/// Returns the finding for the rows of an answer. Numbers are formatted as their measures say, times in their time
+/// zone.
 fn found(answer: &Answer) -> Finding {
     if answer.rows.is_empty() {
         return Finding::of(Verdict::Pass);

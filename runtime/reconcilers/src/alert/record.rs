@@ -7,53 +7,53 @@ use watershed_delivery::{Key, Notification, Table};
 
 use super::policy::{Memory, Telling, Verdict};
 
-/// The most entries of a history (rule N4). They are for people and decide nothing.
+/// The largest number of entries of a history (rule N4), which is for people and decides nothing.
 pub const ENTRIES_MAX: usize = 25;
 
-/// One evaluation.
+/// An evaluation in the history of an alert.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The time of the evaluation.
     pub at: Timestamp,
-    /// The moment that it was for.
+    /// The moment that was evaluated.
     pub moment: Timestamp,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The first rows, if it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<Table>,
-    /// The reason, if it could not be evaluated, for the project's owner.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub error: String,
-    /// A hint that goes with it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub hint: String,
-    /// Older intervals that were left out, and not evaluated.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub left_out: u64,
-    /// The keys of the messages that it was told by.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Key>,
-}
-
-/// The finding of an evaluation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The verdict.
+    /// The verdict of the evaluation.
     pub verdict: Verdict,
     /// The first rows of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Table>,
-    /// True if there are more.
-    #[serde(default)]
-    pub has_more: bool,
-    /// The reason of an error, as receivers are told it.
+    /// The reason of an error, for the project's owner; empty if there was none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// The engine's words for it, which may quote rows: for the project's owner.
+    /// Advice on the error, for the project's owner.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+    /// The number of older intervals that were skipped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+    /// The keys of the messages about the evaluation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Key>,
+}
+
+/// The finding of an evaluation: verdict, rows, error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The verdict of the evaluation.
+    pub verdict: Verdict,
+    /// The first rows of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Table>,
+    /// True if the failure has more rows than are kept.
+    #[serde(default)]
+    pub has_more: bool,
+    /// The reason of an error, as receivers see it; empty if there was none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// The engine's error message, which may quote rows and is only for the project's owner.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
-    /// A hint for the owner.
+    /// Advice on the error, for the project's owner.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
 }
@@ -72,7 +72,7 @@ impl Finding {
         }
     }
 
-    /// Returns that a question could not be answered.
+    /// Returns the finding that a query failed with an error.
     #[must_use]
     pub fn failed(error: &Error) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Finding {
         }
     }
 
-    /// Adds the words that only the owner may see.
+    /// Adds the engine's error, which only the project's owner may see.
     #[must_use]
     pub fn because_of(self, cause: &Error) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Finding {
         }
     }
 
-    /// Returns the reason of an error for the project's owner.
+    /// Returns the reason of an error, in the words for the project's owner.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self.cause.as_str() {
@@ -102,19 +102,19 @@ impl Finding {
     }
 }
 
-/// Evaluations that people are told of together: one, or failures that go on.
+/// Evaluations told in one message: a single one, or continued failures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct News {
-    /// The newest finding.
+    /// The finding of the newest evaluation.
     pub finding: Finding,
-    /// The moment of that one.
+    /// The moment of the newest evaluation.
     pub moment: Timestamp,
-    /// The intervals that failed.
+    /// The number of failed intervals.
     pub failed: u32,
-    /// The decision whether people are told; none in what an earlier version stored, which decided later.
+    /// The decision whether people are told; none in records of earlier versions, which decided later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telling: Option<Telling>,
-    /// The entries that go into the history with the messages, the oldest first.
+    /// The entries to add to the history with the messages, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<Entry>,
 }
@@ -130,40 +130,40 @@ impl News {
 /// The stored state of an alert.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AlertRecord {
-    /// The time up to which its schedule was answered.
+    /// The time up to which the schedule was handled.
     pub mark: Timestamp,
-    /// The schedule for which that holds; empty in what an earlier version stored.
+    /// The schedule for which the mark holds; empty in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub schedule: String,
-    /// A fingerprint of the question that was asked last.
+    /// The fingerprint of the last query.
     pub question: String,
-    /// A fingerprint of the versions of what it reads, as of the last evaluation.
+    /// The fingerprint of the refs' versions at the last evaluation.
     pub refs: String,
-    /// The refreshes that were answered.
+    /// The number of refreshes that were handled.
     pub refreshes: u64,
-    /// The facts that decide whether people are told.
+    /// The remembered facts that decide whether people are told.
     pub memory: Memory,
-    /// The number of the last message, which orders them.
+    /// The number of the last message, by which messages are ordered.
     pub order: u64,
-    /// The end of the last interval that was evaluated.
+    /// The end of the last evaluated interval, if the alert has intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Timestamp>,
-    /// Evaluated intervals that nobody was told of yet.
+    /// Evaluated intervals that may still be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<News>,
-    /// Some intervals of the last look are evaluated and stored, and others are not: it is gone on with.
+    /// True if an evaluation of several intervals was interrupted and must be continued.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unfinished: bool,
-    /// The lowest watermark of what it reads, as of the last evaluation.
+    /// The lowest watermark of the refs at the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watermark: Option<Timestamp>,
-    /// The time until which nobody is told.
+    /// The end of the snooze, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoozed_until: Option<Timestamp>,
-    /// Messages that are stored and not yet handed over.
+    /// Stored messages that have not been handed over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outbox: Vec<Notification>,
-    /// The evaluations, the newest first.
+    /// The evaluations, newest first.
     pub history: Vec<Entry>,
 }
 
@@ -175,7 +175,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl AlertRecord {
-    /// Adds an evaluation; the oldest goes if there are too many.
+    /// Adds an evaluation to the history; the oldest is dropped if there are too many.
     pub(super) fn note(&mut self, entry: Entry) {
         self.history.insert(0, entry);
         self.history.truncate(ENTRIES_MAX);

@@ -1,4 +1,4 @@
-//! Snoozing: labels with an end, so that neither an edit of the file nor an evaluation undoes it.
+//! Snoozing of alerts by labels, which survive edits of the file and evaluations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use watershed_metrics::jiff;
 
 use crate::model::schedule;
 
-/// The label of an alert about which nobody is told until the time in it (RFC 3339).
+/// The label with the end of the snooze (RFC 3339), until which nobody is told.
 pub const LABEL: &str = "snoozed-until";
 
-/// The label with the time at which that was said.
+/// The label with the time at which the snooze was set.
 pub const SAID: &str = "snoozed-at";
 
-/// Returns the time until which nobody is told, if labels say one. One that was said in the future, by a clock that was ahead,
-/// holds nothing back.
+/// Returns the end of the snooze that labels set, if any. A snooze set in the future, by a clock that was ahead, is
+/// ignored.
 #[must_use]
 pub fn end(labels: &BTreeMap<Arc<str>, Arc<str>>, now: Timestamp) -> Option<Timestamp> {
     let time = |label: &str| {
@@ -26,7 +26,7 @@ pub fn end(labels: &BTreeMap<Arc<str>, Arc<str>>, now: Timestamp) -> Option<Time
     time(LABEL).filter(|_| time(SAID).is_none_or(is_trusted))
 }
 
-/// Returns labels with another end of the snooze, said `now`; without one, nothing is held back any more.
+/// Returns labels with a new end of the snooze, set at `now`; without an end the snooze is removed.
 #[must_use]
 pub fn labels(
     labels: &BTreeMap<Arc<str>, Arc<str>>,

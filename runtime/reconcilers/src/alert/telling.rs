@@ -1,4 +1,4 @@
-//! The messages of an alert: to whom, and what they say.
+//! Creation of the messages of an alert.
 
 use watershed_controller::{Timestamp, Uid};
 use watershed_delivery::{Fact, Key, Message, Notification, Receiver, Sender, message};
@@ -7,7 +7,7 @@ use watershed_proto::AlertSpec;
 use super::{policy::Telling, record::Finding};
 use crate::dispatch::receivers;
 
-/// The parts that messages are made of.
+/// The contents of an alert's messages.
 pub(super) struct Teller<'a> {
     pub(super) spec: &'a AlertSpec,
     pub(super) name: &'a str,
@@ -16,14 +16,14 @@ pub(super) struct Teller<'a> {
     pub(super) moment: Timestamp,
     pub(super) telling: Telling,
     pub(super) found: &'a Finding,
-    /// Failed intervals that this message is about, if it is about several.
+    /// The number of failed intervals that the message is about; 0 or 1 if it is not about several.
     pub(super) failed_intervals: u32,
-    /// The time at which somebody tries it out, if it is for that.
+    /// The time of a trial; none for a real message.
     pub(super) tried: Option<Timestamp>,
 }
 
 impl Teller<'_> {
-    /// Returns the messages, one for each receiver; none if nobody is told. The first has the number after `order`.
+    /// Returns the messages, one per receiver; none if nobody is told. Their order is the number after `order`.
     pub(super) fn messages(&self, order: u64) -> Vec<Notification> {
         let (verdict, suppressed) = match self.telling {
             Telling::Nobody => return Vec::new(),

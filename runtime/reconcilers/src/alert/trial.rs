@@ -1,4 +1,4 @@
-//! Trying an alert out: an evaluation that stores nothing, and what people would be told.
+//! Trials of alerts: evaluations that store nothing, with the messages that would be sent.
 
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Resource, Timestamp};
@@ -19,15 +19,15 @@ use crate::surroundings::{self, failed_ref_of, instant};
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The moment that was evaluated: the end of the newest interval that has closed, if it goes by intervals.
+    /// The evaluated moment: the end of the newest closed interval, if the alert has intervals.
     pub moment: Timestamp,
-    /// The finding.
+    /// The finding of the evaluation.
     pub finding: Finding,
-    /// The messages that people would get of it, marked as a test; none if it passes.
+    /// The messages that would be sent, marked as a test; none if the alert passes.
     pub messages: Vec<Notification>,
 }
 
-/// Evaluates an alert as if it were `at`, for the project `project`.
+/// Evaluates an alert as if the time were `at`, for the project `project`.
 ///
 /// # Errors
 /// A file that does not compile, and a question that has no form here. One that can't be answered is a verdict.

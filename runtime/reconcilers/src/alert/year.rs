@@ -1,6 +1,5 @@
-//! Alerts over a year in zones whose clocks change, with a program that sleeps for days and a clock that jumps, against
-//! naive lists: of times that are read off a calendar minute by minute, and of what people are told by looking at all that
-//! came before.
+//! A test of alerts over a year in zones with clock changes, with a program that sleeps for days and a clock that
+//! jumps, against naive lists of due times and of what people are told.
 
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// A zone, a time of each day that its clock skips or shows twice at some change, and the same as a cron expression.
+/// Time zones, each with a local time that its clock skips or repeats at a change, and the cron expression of that
+/// time.
 const PLACES: [(&str, (i8, i8), &str); 4] = [
     ("America/New_York", (2, 30), "30 2 * * *"),
     ("Australia/Lord_Howe", (2, 15), "15 2 * * *"),
@@ -25,7 +25,7 @@ const PLACES: [(&str, (i8, i8), &str); 4] = [
     ("America/Havana", (6, 0), "0 6 * * *"),
 ];
 
-/// Numbers out of a seed.
+/// A pseudorandom number generator.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -42,7 +42,8 @@ impl Random {
     }
 }
 
-/// The first instant of each day at which the zone's clock shows a time or a later one: found by looking at the clock.
+/// Returns the first instant of each day at which the zone's clock shows the given time or a later one, found minute by
+/// minute.
 fn days(zone: &Zone, time: Time) -> Vec<Timestamp> {
     let mut found = Vec::new();
     let mut day = date(2023, 12, 25);
@@ -57,7 +58,7 @@ fn days(zone: &Zone, time: Time) -> Vec<Timestamp> {
     found
 }
 
-/// The verdict of a moment, and whether nobody was to be told then.
+/// An evaluated moment, with its verdict and the decision whether people are told.
 struct Evaluated {
     at: Timestamp,
     verdict: Verdict,
@@ -65,7 +66,7 @@ struct Evaluated {
     told: Telling,
 }
 
-/// N5, read literally over all that came before.
+/// Decides by rule N5, read literally over all previous evaluations.
 fn told(
     settings: &Settings,
     before: &[Evaluated],
@@ -128,11 +129,11 @@ fn settings(random: &mut Random) -> Settings {
     }
 }
 
-/// A program that looks at one alert now and then.
+/// A simulated program that looks at one alert at irregular times.
 struct Program<'a> {
     schedule: Schedule,
     cut: Cut,
-    /// All times at which the schedule is due, and all ends of days.
+    /// All due times of the schedule.
     ticks: &'a [Timestamp],
     midnights: &'a [Timestamp],
     settings: Settings,
@@ -142,12 +143,12 @@ struct Program<'a> {
     was_snoozed: bool,
     log: Vec<Evaluated>,
     covered: usize,
-    /// Times that come once more, as the clock was ahead of them by more than a correction.
+    /// The number of due times that occur again, since the clock was ahead by more than a correction.
     repeated: usize,
 }
 
 impl Program<'_> {
-    /// Follows a clock that went back by more than a correction: what ran in the future, ran now.
+    /// Handles a clock that went back by more than a correction: the mark in the future becomes now.
     fn rewind(&mut self, now: Timestamp) {
         if self.mark.0 - now.0 > 3 * HOUR {
             let again = self
@@ -160,7 +161,7 @@ impl Program<'_> {
         assert_eq!(trusted(self.mark, now), self.mark);
     }
 
-    /// Looks at the alert as its reconciler does, and compares each decision with the naive ones.
+    /// Looks at the alert as its reconciler does, and compares each decision with the naive one.
     fn look(&mut self, now: Timestamp, is_snoozed: bool, random: &mut Random) {
         self.rewind(now);
         let ended = Changes {
@@ -226,7 +227,8 @@ impl Program<'_> {
     }
 }
 
-/// N1, N2, N5: no scheduled time is missed or answered twice, whenever the program sleeps and however its clock jumps.
+/// Tests rules N1, N2 and N5: no scheduled time is missed or handled twice, however the program sleeps and the clock
+/// jumps.
 #[test]
 fn a_year_is_as_naive_lists_have_it_whenever_the_program_sleeps_and_the_clock_jumps() {
     for (number, (place, (hour, minute), cron)) in (0_u64..).zip(&PLACES) {
@@ -240,7 +242,7 @@ fn a_year_is_as_naive_lists_have_it_whenever_the_program_sleeps_and_the_clock_ju
     }
 }
 
-/// Plays a year; a failure says the seed.
+/// Simulates a year; failures print the seed.
 fn year(schedule: &Schedule, ticks: &[Timestamp], midnights: &[Timestamp], seed: u64) {
     let mut random = Random(seed);
     let place = schedule.zone().name().unwrap_or_default().to_owned();

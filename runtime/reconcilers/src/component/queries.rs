@@ -1,14 +1,13 @@
-//! The queries that a component asks, as its file says them: whoever looks lays a range of time and filters over these.
+//! The queries of a component as declared; viewers add time ranges and filters.
 
 use serde_json::{Map, Value, json};
 use watershed_compilers::fields::{NamedField, metrics_view_of, named_in_component};
 use watershed_proto::{ComponentSpec, MapValue, MetricsViewSpec};
 
-/// Rows of a leaderboard, if it does not say how many.
+/// The default number of rows of a leaderboard.
 const LEADERS: i64 = 7;
 
-/// Returns the queries of a component over a metrics view, in their JSON form. A leaderboard asks one for each of its
-/// dimensions.
+/// Returns the queries of a component over a metrics view, as JSON. A leaderboard has one query per dimension.
 pub(super) fn queries(spec: &ComponentSpec, view: &MetricsViewSpec) -> Vec<MapValue> {
     let fields = named_in_component(spec);
     let is_measure = |field: &NamedField<'_>| {
@@ -55,7 +54,7 @@ pub(super) fn queries(spec: &ComponentSpec, view: &MetricsViewSpec) -> Vec<MapVa
     made.into_iter().filter_map(map).collect()
 }
 
-/// Orders a leaderboard's groups by its first measure, from the largest.
+/// Orders a leaderboard's groups by the first measure, largest first, and limits them.
 fn led(mut query: Map<String, Value>, spec: &ComponentSpec) -> Map<String, Value> {
     let first = query
         .get("measures")
@@ -71,7 +70,8 @@ fn led(mut query: Map<String, Value>, spec: &ComponentSpec) -> Map<String, Value
     query
 }
 
-/// Returns a dimension; a time is cut to the grain that its name says, else to the smallest of the view, else to days.
+/// Returns a dimension for a query; times are cut to the grain that the name gives, else to the view's smallest, else
+/// to days.
 fn dimension(field: &NamedField<'_>, view: &MetricsViewSpec) -> Value {
     if let Some(grain) = field.grain {
         let floor = json!({"dimension": field.name, "grain": grain.to_lowercase()});

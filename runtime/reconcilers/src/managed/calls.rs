@@ -18,10 +18,11 @@ use watershed_proto::{ManagedCall, ManagedSpec, Value};
 use super::{KIND, Known, needs, wish};
 use crate::messages::Proto;
 
-/// The time after which a resource is looked at whatever its file says. [`look_after`](super::look_after) is sooner.
+/// The interval at which every resource is looked at, whatever its file says. [`look_after`](super::look_after) looks
+/// more often.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(24 * 3600);
 
-/// Takes steps by the commands and HTTP calls that files state.
+/// The manager that takes steps by the commands and HTTP calls in project files.
 #[derive(Debug)]
 pub struct Calls {
     commands: Commands,
@@ -30,30 +31,31 @@ pub struct Calls {
     environment: String,
     chosen: Chosen,
     is_confined: bool,
-    /// The command that lists what there is outside; empty for none.
+    /// The command that lists the things that exist outside; empty for none.
     discover: Vec<String>,
-    /// Its variables.
+    /// The environment variables of the discovery command.
     discover_environment: BTreeMap<String, String>,
 }
 
-/// The calls of a project can't be made.
+/// The reason why the calls of a project can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
-    /// There is no folder to note commands in.
+    /// The folder for records of running commands can't be created.
     #[error("can't make the folder \"{path}\"")]
     Folder {
-        /// The folder.
+        /// The path of the folder.
         path: String,
-        /// The cause.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// There is no HTTP client.
+    /// The HTTP client can't be created.
     #[error(transparent)]
     Http(#[from] ClientError),
 }
 
 impl Calls {
-    /// Returns the calls of the project below `root`. In `notes`, a folder of its own, it is kept which commands run.
+    /// Creates the manager of the project in `root`. Records of running commands are kept in `notes`, a folder used for
+    /// nothing else.
     ///
     /// # Errors
     /// When the folder or the HTTP client can't be made.
@@ -80,21 +82,22 @@ impl Calls {
         })
     }
 
-    /// Lists what there is outside by a command, with its variables.
+    /// Sets the command that lists the things that exist outside, with its environment variables.
     #[must_use]
     pub fn discovering(mut self, command: Vec<String>, environment: BTreeMap<String, String>) -> Self {
         (self.discover, self.discover_environment) = (command, environment);
         self
     }
 
-    /// Refuses every call, for a project that is confined to its own folder: a program that it brings would not be.
+    /// Makes the manager refuse every call if the project is confined to its own folder, as a program of the project
+    /// would not be.
     #[must_use]
     pub fn confined(mut self, is_confined: bool) -> Self {
         self.is_confined = is_confined;
         self
     }
 
-    /// Makes a call. What it says went wrong shows no secret.
+    /// Makes a call; secrets are removed from its errors.
     async fn call(&self, view: &View<Self>, said: &ManagedCall, is_step: bool) -> Result<Answer, Error> {
         let made = self.make(view, said, is_step).await;
         made.map_err(|error| self.secrets.redact_error(error))
@@ -144,7 +147,7 @@ impl Calls {
     }
 }
 
-/// Fills in a template. What it lacks may be known at the next attempt.
+/// Renders a template. Errors are transient, as missing values may be known at the next attempt.
 fn filled(text: &str, scope: &Scope) -> Result<String, Error> {
     render_text(text, scope).map_err(|error| Error {
         kind: ErrorKind::Transient,
@@ -268,7 +271,7 @@ impl Manager for Calls {
     }
 }
 
-/// The refusal of every call of a project that is confined to its own folder.
+/// Returns the error by which calls of a confined project are refused.
 fn confined() -> Error {
     Error {
         hint: Some(failure::confined().into()),
@@ -276,7 +279,7 @@ fn confined() -> Error {
     }
 }
 
-/// Returns the stage that the steps reached, for a resource that nobody looks at.
+/// Returns the stage that the steps reached, for a resource without a look.
 fn remembered(view: &View<Calls>) -> Observation<Known> {
     match view.stages().is_nothing(view.stage()) {
         true => Observation::Absent,

@@ -1,14 +1,14 @@
-//! Everything that is known of a managed resource beside its stage.
+//! The known facts about a managed resource, apart from its stage.
 
 use serde_json::{Map, Value};
 use watershed_controller::message::{DecodeError, EncodeError, Message};
 
-/// The data that looks and steps have said, with the last sentence for people.
+/// The data that looks and steps have reported, with the last message for people.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
-    /// The data.
+    /// The reported data, by key.
     pub data: Map<String, Value>,
-    /// The sentence; empty if there was none.
+    /// The last message for people; empty if there was none.
     pub message: String,
 }
 

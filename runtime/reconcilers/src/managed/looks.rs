@@ -1,4 +1,4 @@
-//! Looks at managed resources that nothing else asks for, each as often as its file says.
+//! Periodic looks at managed resources, at the interval that each file sets.
 //!
 //! A look is a nudge: a resource that is as it was writes nothing.
 
@@ -13,18 +13,18 @@ use watershed_core::Row;
 
 use super::{KIND, Spec};
 
-/// A resource with the time of its next look.
+/// The schedule of looks at one resource.
 struct Look {
     spec_version: u64,
     every: Duration,
     at: Instant,
 }
 
-/// The resources that are looked at.
+/// The schedules of looks, by resource.
 #[derive(Default)]
 struct Looks(BTreeMap<Uid, Look>);
 
-/// Has each managed resource looked at, as often as its file says, until `leaving` is cancelled.
+/// Nudges each managed resource at the interval that its file sets, until `leaving` is cancelled.
 pub async fn look_after(handle: Handle, leaving: CancellationToken) {
     tokio::select! {
         () = leaving.cancelled() => {}
@@ -32,7 +32,7 @@ pub async fn look_after(handle: Handle, leaving: CancellationToken) {
     }
 }
 
-/// Ends when the controller has stopped.
+/// Nudges managed resources at their intervals until the controller stops.
 async fn look_for_ever(handle: &Handle) {
     let mut looks = Looks::default();
     let mut watch = looks.list(handle);
@@ -69,7 +69,7 @@ async fn until(time: Option<Instant>) {
 }
 
 impl Looks {
-    /// Takes up all that there is, and begins to follow what changes.
+    /// Loads all managed resources, and returns a watch of later changes.
     fn list(&mut self, handle: &Handle) -> Watch {
         let listing = handle.list(Select::kind(KIND));
         let uids: Vec<Uid> = listing.resources.iter().map(Resource::uid).collect();
@@ -78,7 +78,7 @@ impl Looks {
         handle.watch(listing.revision)
     }
 
-    /// Takes up a new resource or an edit, and lets go of what is about to be gone.
+    /// Adds or updates the schedule of a resource, or removes it if the resource is being deleted.
     fn take(&mut self, row: &Row) {
         if row.kind.as_str() != KIND {
             return;
@@ -106,7 +106,7 @@ impl Looks {
         }
     }
 
-    /// Returns the resources whose time has come, and sets their next one.
+    /// Returns the resources whose look is due, and schedules their next look.
     fn due(&mut self, now: Instant) -> Vec<Uid> {
         let due = self.0.iter_mut().filter(|(_, look)| look.at <= now);
         due.map(|(uid, look)| {

@@ -1,10 +1,10 @@
-//! The needs of parts: what they say, or else what their owner needs itself.
+//! The refs of parts: stated by the part, or else those of its owner.
 
 use watershed_core::{Kind, Ref, Required};
 use watershed_proto::{ManagedPart, ManagedRef};
 
-/// Returns the refs of a part, among those that its owner has. An owner refers to what its parts need, at any level, and waits
-/// for none of that.
+/// Returns the refs of a part, chosen from its owner's. An owner refers to everything that its parts need, at any
+/// level, but waits for none of it.
 pub(super) fn of_part(part: &ManagedPart, known: &[&Ref]) -> Vec<Ref> {
     let own = known.iter().filter_map(|known| match part.refs.is_empty() {
         // What its owner does not wait for is another part's.

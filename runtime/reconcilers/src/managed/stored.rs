@@ -1,4 +1,4 @@
-//! Specs of parsed kinds as the catalog stores them.
+//! Encoding of the specs of parsed kinds for the catalog.
 //!
 //! Of most kinds that is the message of the compiler. A managed resource has what is desired of it in front, which people
 //! set by hand and owners edit; a file that says the same of it as before leaves that alone.
@@ -15,7 +15,7 @@ use watershed_proto::ManagedSpec;
 use super::{KIND, wish};
 use crate::messages::Proto;
 
-/// Returns the bytes of a spec that the files declare, with what people asked for by hand of the resource that there is.
+/// Returns the bytes of a declared spec, keeping what people set by hand on the existing resource.
 #[must_use]
 pub fn encode(spec: &Spec, row: Option<&Row>) -> Vec<u8> {
     match spec {
@@ -24,13 +24,13 @@ pub fn encode(spec: &Spec, row: Option<&Row>) -> Vec<u8> {
     }
 }
 
-/// Returns the spec of a row; none for kinds without one, and where the bytes can't be read.
+/// Decodes the spec of a row; none for kinds without a spec and for invalid bytes.
 #[must_use]
 pub fn decode(row: &Row) -> Option<Spec> {
     decode_as(row.kind.as_str(), &row.spec)
 }
 
-/// Reads the bytes of a kind's spec.
+/// Decodes the bytes of a kind's spec.
 pub(crate) fn decode_as(kind: &str, bytes: &[u8]) -> Option<Spec> {
     if kind == KIND {
         let wanted = super::Spec::decode(super::Spec::FORMAT, bytes).ok()?;
@@ -39,7 +39,7 @@ pub(crate) fn decode_as(kind: &str, bytes: &[u8]) -> Option<Spec> {
     Spec::decode(Kind::read(kind)?, bytes)
 }
 
-/// A managed resource: the stage that was set by hand holds until the file says another one than it said then.
+/// Returns the bytes of a managed resource. A stage set by hand holds until the file names another stage than before.
 fn managed(spec: &ManagedSpec, row: Option<&Row>) -> Vec<u8> {
     let mut desired = wish::desired(spec);
     let stored = row.and_then(|row| Resource::spec_of::<super::Spec>(row).ok());
@@ -60,8 +60,8 @@ fn managed(spec: &ManagedSpec, row: Option<&Row>) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-/// A spec with what a person asked for by hand, which no file says. What the file has overruled since is for the
-/// reconciler to see.
+/// Returns a spec with the settings that a person made by hand, which no file contains. The reconciler decides which of
+/// them still apply.
 fn with_operator<'a>(spec: &'a Spec, row: Option<&Row>) -> Cow<'a, Spec> {
     let Spec::Service(service) = spec else {
         return Cow::Borrowed(spec);

@@ -1,14 +1,14 @@
-//! The wish for a managed resource in a project file, in the words of the loop.
+//! Conversion of a managed resource's file to the terms of the manager loop.
 
 use std::time::Duration;
 
 use watershed_managers::{Action, Desired, EventMatch, OnPartFailure, Rule, Stages, Step, Timed, Tries};
 use watershed_proto::{ManagedAction, ManagedRule, ManagedSpec, ManagedWindow, MapValue};
 
-/// The stages of a file that never compiled: nothing is there, and nothing is done.
+/// The stages of a file that never compiled, for which nothing is done.
 const NOTHING: [&str; 2] = ["absent", "gone"];
 
-/// Returns the lifecycle. The compiler has refused lists that are none.
+/// Returns the lifecycle of a spec, which the compiler has validated.
 pub(super) fn stages(spec: &ManagedSpec) -> Stages {
     let stated = || {
         let stages = Stages::new(spec.stages.iter().map(String::as_str)).ok()?;
@@ -23,7 +23,7 @@ pub(super) fn stages(spec: &ManagedSpec) -> Stages {
     })
 }
 
-/// Returns what is desired by the file.
+/// Returns the desired state that the file declares.
 pub(super) fn desired(spec: &ManagedSpec) -> Desired {
     let stages = stages(spec);
     let mut desired = match spec.desired.as_str() {
@@ -63,7 +63,7 @@ fn rule(said: &ManagedRule) -> Rule {
     }
 }
 
-/// Returns the step to a stage; none if there is no such step. Where there are no steps at all, the parts do the work.
+/// Returns the step to a stage, if there is one. Without any steps, the parts do the work, and each step does nothing.
 pub(super) fn step(spec: &ManagedSpec, to: &str) -> Option<Step> {
     if spec.steps.is_empty() {
         return Some(Step::pipeline(to, [Action::new(to).skipped("its parts do it")]));
@@ -94,7 +94,7 @@ fn action(said: &ManagedAction, values: Option<&MapValue>) -> Action {
     }
 }
 
-/// Returns true if a resource has all of some values. Of no values it has none.
+/// Returns true if a resource has all the given values; false if none are given.
 fn holds(when: &MapValue, values: Option<&MapValue>) -> bool {
     let has = |(key, value): (&String, &_)| values.and_then(|values| values.get(key)) == Some(value);
     !when.fields.is_empty() && when.fields.iter().all(has)

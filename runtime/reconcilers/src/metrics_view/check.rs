@@ -1,5 +1,5 @@
-//! One look at a metrics view: all fields in one question and, if the engine refuses, one question a field, so that
-//! each that is wrong is named.
+//! The check of a metrics view by the engine: all fields in one statement, and if that fails, each by itself, so that
+//! every faulty field is named.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,11 +26,11 @@ pub(super) struct Check<'a> {
     pub(super) engine: Asking<'a>,
     pub(super) environment: &'a str,
     pub(super) paths: &'a [Arc<str>],
-    /// The models that there are, for hints.
+    /// A function that returns the names of all models, for hints.
     pub(super) models: &'a (dyn Fn() -> Vec<String> + Sync),
 }
 
-/// The result of a check.
+/// The types of fields and the problems that a check found.
 #[derive(Debug, Default)]
 pub(super) struct CheckedFields {
     pub(super) types: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ impl Check<'_> {
         Ok(found)
     }
 
-    /// The texts of a view that are not one expression each: between brackets they would change what stands around them.
+    /// Returns the texts that are not a single expression, which would break the statement around them.
     async fn several(&self, prober: &Prober<'_>) -> Result<BTreeSet<String>, Error> {
         let texts = prober.expressions();
         if texts.is_empty() {
@@ -96,7 +96,7 @@ impl Check<'_> {
         Ok(several.into_iter().map(str::to_owned).collect())
     }
 
-    /// Returns false if there is no table to try fields on.
+    /// Checks each field by itself; returns false if the table can't be read.
     async fn one_by_one(
         &self,
         whole: &Whole,
@@ -126,7 +126,7 @@ impl Check<'_> {
         Ok(true)
     }
 
-    /// Tries one thing. Returns the type of its first column; what is wrong with it is noted.
+    /// Binds one probe and returns the type of its first column; records a problem.
     async fn attempt(
         &self,
         probe: &Probe,
@@ -154,7 +154,7 @@ impl Check<'_> {
         Ok(None)
     }
 
-    /// The table can't be read. Most often a model's name is misspelled: names of models are what people mean.
+    /// Returns the problem that the table can't be read, with the nearest model's name as a hint.
     fn no_table(&self, whole: &Whole, error: &SqlError) -> FieldProblem {
         let spec = &whole.spec;
         let place = places::from_spot(self.paths, spec.table_at.as_ref());
@@ -172,7 +172,7 @@ impl Check<'_> {
         tell(role, &name, &told, place)
     }
 
-    /// An expression whose template can't be executed.
+    /// Returns the problem that the template of an expression can't be executed.
     fn unwritten(&self, whole: &Whole, error: &RenderError) -> FieldProblem {
         let spec = &whole.spec;
         let dimension = spec.dimensions.iter().find(|one| one.name == error.field);
@@ -201,7 +201,7 @@ impl Check<'_> {
         tell(probe.role, &probe.name, error, place)
     }
 
-    /// The time column has to hold times.
+    /// Records a problem if the type of the time column is not a time.
     fn time(&self, whole: &Whole, found: &mut CheckedFields) {
         let time = &whole.spec.time_dimension;
         let Some(r#type) = found.types.get(time) else {
@@ -219,7 +219,7 @@ impl Check<'_> {
     }
 }
 
-/// The error of a text that can't be written into a statement.
+/// Returns the error of a text that can't be written into a statement.
 fn unwritable(message: &str) -> Error {
     failure::from_sql(&SqlError {
         class: "template".to_owned(),
@@ -241,7 +241,7 @@ fn tell(role: &str, name: &str, error: &Error, place: SourcePosition) -> FieldPr
     }
 }
 
-/// All problems as one error, at the place of the first.
+/// Combines all problems into one error, at the place of the first.
 pub(super) fn error(problems: &[FieldProblem]) -> Option<Error> {
     let (first, others) = problems.split_first()?;
     let mut hints: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! All that is tried of a metrics view, each with its statement and the place of its text in the project.
+//! The probes of a metrics view, each with its statement and the place of its text.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,27 +12,27 @@ use watershed_resolvers::view;
 
 use super::whole::Whole;
 
-/// One thing to be tried.
+/// A probe of one field or other part of a metrics view.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Probe {
-    /// `dimension`, `measure`, `lookup_table`, ...
+    /// The role of the probed part, such as `dimension`, `measure` or `lookup_table`.
     pub(super) role: &'static str,
-    /// The name of what is tried.
+    /// The name of the probed part.
     pub(super) name: String,
-    /// The statement that tries it; none where that of its field does, or none can be written.
+    /// The statement of the probe; none if another probe covers the part, or no statement can be written.
     pub(super) statement: Option<Statement>,
-    /// The author's text in it, if it is an expression.
+    /// The author's expression in the statement, if there is one.
     pub(super) text: Option<String>,
-    /// The place of that text, if it is known.
+    /// The place of the expression, if it is known.
     pub(super) source: Option<SqlSource>,
-    /// The place of what is tried.
+    /// The place of the probed part in the YAML file, if it is known.
     pub(super) spot: Option<Spot>,
 }
 
-/// Writes the statements for one metrics view.
+/// A writer of the probes of one metrics view.
 pub(super) struct Prober<'a> {
     whole: &'a Whole,
-    /// The view, without what can't be written.
+    /// The view without the parts that can't be written as SQL.
     view: &'a View,
 }
 
@@ -41,12 +41,12 @@ impl<'a> Prober<'a> {
         Self { whole, view }
     }
 
-    /// The statement that tries the table alone.
+    /// Returns the statement that probes the table alone.
     pub(super) fn table(&self) -> String {
         probe::columns(&self.view.table, &[], &ENGINE)
     }
 
-    /// One statement for all fields.
+    /// Returns one statement that probes all fields.
     ///
     /// # Errors
     /// When measures are nested too deep.
@@ -54,7 +54,7 @@ impl<'a> Prober<'a> {
         probe::all(self.view, &ENGINE)
     }
 
-    /// The expressions of the view, each of which is to be one alone.
+    /// Returns the expressions of the view, each of which must be a single expression.
     pub(super) fn expressions(&self) -> BTreeSet<Cow<'a, str>> {
         let view = self.view;
         let mut texts: Vec<&str> = view.watermark.as_deref().into_iter().collect();
@@ -74,7 +74,7 @@ impl<'a> Prober<'a> {
         texts.into_iter().map(Cow::Borrowed).chain(frames).collect()
     }
 
-    /// The fields one by one, as far as they can be written.
+    /// Returns a probe for each field, or an error for a field that can't be written.
     pub(super) fn each(&self) -> Vec<Result<Probe, (Probe, NestedTooDeep)>> {
         let spec = &self.whole.spec;
         let dimensions = spec.dimensions.iter().filter_map(|one| self.dimension(one));
@@ -114,8 +114,8 @@ impl<'a> Prober<'a> {
         })
     }
 
-    /// The other things: tables beside its own, what stands for missing values, links, filters, the watermark, the key of its
-    /// cache.
+    /// Returns the probes of all other parts: further tables, defaults of lookups, links, filters, the watermark, the
+    /// cache key.
     pub(super) fn others(&self) -> Vec<Probe> {
         let mut probes = self.tables();
         probes.extend(self.of_dimensions());
@@ -155,7 +155,7 @@ impl<'a> Prober<'a> {
         probes
     }
 
-    /// Tables that the view reads beside its own, with the columns that it needs of them.
+    /// Returns the probes of the further tables that the view reads, with the columns it needs.
     fn tables(&self) -> Vec<Probe> {
         let (spec, whole) = (&self.whole.spec, self.whole);
         let table = |role, name: &str, table: &str, columns: &[&str], spot| Probe {
@@ -245,7 +245,7 @@ impl<'a> Prober<'a> {
         })
     }
 
-    /// Row filters without a template: one with a template says something else for everybody who asks.
+    /// Returns the row filters without templates; filters with templates differ for each viewer.
     fn row_filters(&self) -> impl Iterator<Item = (&'a str, Option<Spot>)> {
         let rules = self.whole.spec.security_rules.iter();
         rules
@@ -254,18 +254,18 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// Returns a window with the frame of a measure, if the measure says one.
+/// Returns a window function with the frame of a measure, if the measure has one.
 fn framed(one: &Measure) -> Option<String> {
     let frame = one.window.as_ref()?.frame.as_str();
     (!frame.is_empty()).then(|| format!("count(*) OVER (\n{frame}\n)"))
 }
 
-/// Returns what stands for values of a dimension without a translation.
+/// Returns the default expression for values of a dimension that its lookup table lacks.
 fn default_of(one: &Dimension) -> Option<&str> {
     one.lookup.as_ref()?.default.as_deref()
 }
 
-/// Returns the expression of the links of a dimension's values.
+/// Returns the expression that yields links for a dimension's values, if there is one.
 fn link_of(one: &Dimension) -> Option<&str> {
     match one.uri.as_ref()? {
         Uri::Expression(text) => Some(text),

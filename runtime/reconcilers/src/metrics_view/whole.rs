@@ -1,4 +1,4 @@
-//! A metrics view with what its parent gives it, and the tables that it reads.
+//! A metrics view combined with its parent, and the tables that it reads.
 
 use watershed_compilers::fields::Fields;
 use watershed_core::{Error, RefView, Refreshes};
@@ -9,31 +9,31 @@ use watershed_proto::{MetricsViewDimension, MetricsViewSpec, MetricsViewState, M
 use super::KIND;
 use crate::{model, refs, selector::Choosing};
 
-/// A metrics view, ready to be tried.
+/// A metrics view with all inputs of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// The spec; the parent's fields are in it once it is complete.
+    /// The spec; includes the parent's fields after completion.
     pub spec: MetricsViewSpec,
-    /// The table that it reads, as SQL writes it.
+    /// The view's table, as written in SQL.
     pub table: String,
-    /// Tables of its annotations and rollups, as SQL writes them, in their order.
+    /// The tables of annotations, as written in SQL and in their order.
     pub annotations: Vec<String>,
-    /// As above.
+    /// The tables of rollups, as written in SQL and in their order.
     pub rollups: Vec<String>,
-    /// Tables that translate values: by dimension, in their order; empty for one without.
+    /// The lookup tables by dimension, in the order of dimensions; empty for a dimension without one.
     pub lookups: Vec<String>,
-    /// The same with those of the parent's dimensions, once it is complete.
+    /// The lookup tables of all dimensions, including the parent's after completion.
     pub translations: Vec<String>,
-    /// Stands for all that a look depends on.
+    /// A hash of all inputs of the check; while it is equal, the check is skipped.
     pub proof: String,
-    /// It reads a table that is nobody's output here.
+    /// True if a table is not the output of a model.
     pub streaming: bool,
-    /// The parent from which its fields are taken, until they are.
+    /// The parent from which fields are inherited; none after completion.
     parent: Option<MetricsViewState>,
 }
 
 impl Whole {
-    /// Takes into account what migrations and connectors left in the engine: expressions may use all of it.
+    /// Adds the objects that migrations and connectors created to the proof, since expressions may use any of them.
     pub fn depends_on(&mut self, made: Option<Version>) {
         let Some(made) = made else { return };
         let mut proof = blake3::Hasher::new();
@@ -41,7 +41,7 @@ impl Whole {
         self.proof = proof.finalize().to_hex().as_str()[..32].to_owned();
     }
 
-    /// Puts together what is looked at.
+    /// Collects the inputs of a check, apart from the fields of a parent.
     ///
     /// # Errors
     /// When its parent has not been found to be valid.
@@ -102,7 +102,7 @@ impl Whole {
     }
 }
 
-/// Names of tables, and what is known of who made them.
+/// A resolver of table names, which records the outputs found in the proof.
 struct Tables<'a> {
     refs: &'a [RefView],
     proof: blake3::Hasher,
@@ -119,7 +119,7 @@ impl Tables<'_> {
         self.named(&spec.database, &spec.database_schema, name)
     }
 
-    /// A model's output or, where no model has that name, the table of that name.
+    /// Returns the output of a model in SQL or, if no model has the name, the table of that name.
     fn named(&mut self, database: &str, schema: &str, name: &str) -> String {
         let output = refs::find(self.refs, model::KIND, name).and_then(refs::state::<ModelState>);
         if let Some(output) = output.filter(|output| !output.result_table.is_empty()) {
@@ -134,7 +134,7 @@ impl Tables<'_> {
         parts.map(|name| ENGINE.name(name)).collect::<Vec<_>>().join(".")
     }
 
-    /// A name that may be qualified, as it is written.
+    /// Returns a possibly qualified table in SQL.
     fn lookup(&mut self, written: &str) -> String {
         match written.rsplit_once('.') {
             None if written.is_empty() => String::new(),
@@ -162,7 +162,7 @@ fn parent(spec: &MetricsViewSpec, refs: &[RefView]) -> Result<MetricsViewState, 
 }
 
 impl Whole {
-    /// Takes from the parent what the spec does not say itself.
+    /// Adds the fields and settings that the spec inherits from its parent.
     ///
     /// # Errors
     /// When the parent has not the fields that are chosen, or the engine can't say which those are.

@@ -1,4 +1,4 @@
-//! Columns of outputs, by which a view is known to fit what it reads without asking the engine.
+//! Columns of outputs, which show that a view still fits its inputs without asking the engine.
 //!
 //! The engine binds a view whenever it is read, to what stands under the names in it. So a view whose inputs were built again is
 //! right as it stands. It is made again only where their columns may be others: then its SQL may fit no more, which is to be said
@@ -7,12 +7,13 @@
 use watershed_outputs::digest::digest;
 use watershed_proto::{Message, ModelState};
 
-/// Stands for the names and types of the columns of an output. Equal ones mean equal columns; different ones mean nothing.
+/// A digest of the names and types of an output's columns. Equal digests mean equal columns; different ones prove
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns([u8; 16]);
 
 impl Columns {
-    /// Puts columns, as the engine describes them, into an encoded record.
+    /// Adds the digest of columns, as the engine describes them, to an encoded record.
     #[must_use]
     pub(super) fn put(record: &[u8], columns: Vec<(String, String)>) -> Vec<u8> {
         let Ok(state) = ModelState::decode(record) else {
@@ -32,25 +33,25 @@ impl Columns {
         Self(digest("watershed 2026 columns", parts))
     }
 
-    /// The columns that follow from some parts, which are all that they depend on.
+    /// Returns a digest derived from everything that a view's columns depend on.
     #[must_use]
     pub(super) fn following<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         Self(digest("watershed 2026 columns of a view", parts))
     }
 
-    /// As a part of what other columns follow from.
+    /// Returns the digest as bytes, as an input of further digests.
     #[must_use]
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Reads what a state has; none if it has none.
+    /// Reads a digest from a state; none if the state has none.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// As states carry it.
+    /// Returns a digest as states store it; empty for none.
     #[must_use]
     pub fn to_bytes(columns: Option<Self>) -> Vec<u8> {
         columns.map_or_else(Vec::new, |it| it.0.to_vec())

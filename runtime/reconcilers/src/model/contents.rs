@@ -1,5 +1,5 @@
-//! The contents of files that are about to be read: those that the engine would take for rows without a word, or not survive,
-//! fail a build before it begins, so that the last good rows stay.
+//! Checks of the contents of files before a build. Files that the engine would misread or crash on fail the build
+//! before it starts, so that the last good rows stay.
 
 use std::{collections::HashMap, path::Path};
 
@@ -17,22 +17,22 @@ use watershed_proto::{ModelSpec, Value};
 
 use super::{failure, plan::is_list, record::Record, source};
 
-/// The way in which a model reads its files, as far as it decides which contents are none.
+/// The properties of a model's reader that decide which contents are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// The form, where it does not follow from each path.
+    /// The format of all files; none if each path decides.
     form: Option<Form>,
-    /// The form of paths that tell none. Without it they may be read as anything.
+    /// The format of files whose path decides none; if none, they are not checked.
     other: Option<Form>,
-    /// The columns are said, so that a file without anything in it is an answer without rows.
+    /// True if columns are given, so that an empty file is valid and has no rows.
     names_columns: bool,
-    /// The most levels of values in JSON.
+    /// The largest nesting depth of JSON values.
     most_levels: usize,
-    /// An encoding is said that the engine may read with the high byte first.
+    /// True if an encoding is given which the engine may read as big-endian.
     says_encoding: bool,
 }
 
-/// Returns whether a name is one of UTF-16 by which the engine reads the low byte first.
+/// Returns true if a name of an encoding means UTF-16, which the engine reads as little-endian.
 fn is_utf16(encoding: &str) -> bool {
     ["utf-16", "utf16"]
         .iter()
@@ -40,7 +40,7 @@ fn is_utf16(encoding: &str) -> bool {
 }
 
 impl Reading {
-    /// Returns how a model reads its files; none where it does not read them as tables.
+    /// Returns the properties of a model's reader; none if the model does not read files as tables.
     pub(super) fn from_spec(spec: &ModelSpec, scope: &Scope) -> Option<Self> {
         match &spec.sql {
             Some(sql) => Self::of_statement(&sql.text, &spec.uses),
@@ -100,13 +100,13 @@ impl Reading {
         })
     }
 
-    /// Returns whether a file without anything in it is an answer without rows.
+    /// Returns true if an empty file is valid and has no rows.
     pub(super) fn names_columns(self) -> bool {
         self.names_columns
     }
 
-    /// Refuses files, relative to a project's folder, from which no rows are to be made. Those that the last build read are
-    /// known to be none of them.
+    /// Returns an error for the first file, relative to the project's folder, that must not be read. Files that the
+    /// last build read are known to be valid.
     ///
     /// # Errors
     /// The first of them, or a file that can't be read.
@@ -143,7 +143,7 @@ impl Reading {
         }
     }
 
-    /// Refuses a file from which no rows are to be made.
+    /// Returns an error if a file must not be read.
     pub(super) fn refuse_file(self, root: &Path, path: &str) -> Result<(), FilesError> {
         let place = root.join(path);
         let path = || path.to_owned();
@@ -172,9 +172,8 @@ impl Reading {
     }
 }
 
-/// Refuses a statement that names files which the engine must not open: reading a pipe may never end, and JSON that is nested
-/// too deep ends the process. So are those of which it would take what it can read for all. Whatever else is wrong with a file is
-/// told by the engine. Blocks.
+/// Returns an error if a statement names a file that the engine must not open: a pipe, too deeply nested JSON, or a
+/// file of which it would silently read only a part. The engine itself reports other mistakes. Blocks.
 ///
 /// # Errors
 /// The first of these files.
@@ -206,12 +205,12 @@ pub fn refuse_files_of_statement(root: &Path, sql: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether a text gives an argument by its name.
+/// Returns true if a text passes an argument of the given name.
 fn has_argument(text: &str, name: &str) -> bool {
     argument(text, name).is_some()
 }
 
-/// Returns the byte at which a text gives an argument by its name.
+/// Returns the byte offset at which a text passes an argument by its name.
 pub(super) fn argument(text: &str, name: &str) -> Option<usize> {
     let lower = text.to_ascii_lowercase();
     let mut places = lower.match_indices(name).map(|(at, _)| at);

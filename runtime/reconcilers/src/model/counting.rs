@@ -1,12 +1,12 @@
-//! The time from which the schedule of an output counts: what is known of it by records, edits and clocks.
+//! The time from which the schedule of an output counts, given builds, edits and clocks.
 
 use watershed_core::Timestamp;
 
 use super::{record::Record, schedule};
 
 impl Record {
-    /// Returns the time from which its schedule counts: of the last build, of the last question that found nothing new, or of
-    /// an edit of the schedule since. One in the future is of a clock that was ahead, and counts for nothing.
+    /// Returns the time from which the schedule counts: the last build, the last check that found nothing new, or a
+    /// later edit of the schedule. Times in the future, from a clock that was ahead, are ignored.
     #[must_use]
     pub fn mark(&self, now: Timestamp) -> Timestamp {
         let done = Timestamp(self.built_at_ms.max(self.asked_at_ms));
@@ -16,7 +16,8 @@ impl Record {
         }
     }
 
-    /// Returns a time that is noted of the present rows, or the one at which it was found to be of a clock that was ahead.
+    /// Returns a recorded time of the present rows or, if it is from a clock that was ahead, the time when that was
+    /// noticed.
     #[must_use]
     pub fn known(&self, noted: Timestamp, now: Timestamp) -> Timestamp {
         match is_trusted(noted, now) {
@@ -25,8 +26,7 @@ impl Record {
         }
     }
 
-    /// Has the schedule count from now on, if its times are others than when it was last looked at, or if what was done was
-    /// done by a clock that was ahead.
+    /// Restarts the schedule from now if its times were edited, or if the last build ran by a clock that was ahead.
     pub fn count_anew(&mut self, schedule: String, now: Timestamp) {
         let done = Timestamp(self.built_at_ms.max(self.asked_at_ms));
         let is_edited = !self.schedule.is_empty() && self.schedule != schedule;

@@ -1,4 +1,4 @@
-//! Tests of a model: rows that must not be there, and what was found when they were last looked for.
+//! The tests of a model, which are queries for failing rows, and their last results.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
 use super::{failure, record::Record, statement};
 use crate::places;
 
-/// Names of failing tests that one message holds.
+/// The number of failing tests that a message names.
 const MOST_NAMES: usize = 3;
-/// Characters of the rows in the message about one failing test.
+/// The number of characters for rows in the message about one failing test.
 const LONGEST_ROWS: usize = 160;
 
-/// The tests of a model that the engine can run, templates executed.
+/// The tests of a model, ready to run, with templates executed.
 #[derive(Debug, Clone)]
 pub struct Tests {
     stated: Vec<ModelTest>,
-    /// One for each, in their order.
+    /// The checks to run, one per test, in the order of the tests.
     pub checks: Vec<Check>,
-    /// Stands for what they say; empty if there are none.
+    /// A digest of the tests; empty if there are none.
     pub digest: Vec<u8>,
 }
 
 impl Tests {
-    /// The tests of the model `name`, which `paths` declare. `secrets` know the values of its variables.
+    /// Returns the tests of the model `name`, declared in `paths`; `secrets` holds the values of its variables.
     ///
     /// # Errors
     /// When a template in one of them can't be executed.
@@ -62,7 +62,7 @@ impl Tests {
         })
     }
 
-    /// Returns true if they were run for an output and none of them was in its way.
+    /// Returns true if the tests ran for an output and none of them blocked it.
     #[must_use]
     pub fn passed_for(&self, record: &Record) -> bool {
         record.tests == self.digest
@@ -70,13 +70,13 @@ impl Tests {
             && !record.results.iter().any(is_in_the_way)
     }
 
-    /// Returns whether rows that fail one of them are to be kept.
+    /// Returns true if failing rows of any test are stored.
     #[must_use]
     pub fn store_failures(&self) -> bool {
         self.stated.iter().any(|test| test.store_failures > 0)
     }
 
-    /// Returns the rows that are to be kept; `verdicts` are in the order of the checks.
+    /// Returns the failing rows to store; `verdicts` are in the order of the checks.
     #[must_use]
     pub fn kept(&self, verdicts: &[Verdict]) -> Vec<KeptRows> {
         let both = self.stated.iter().zip(verdicts);
@@ -90,7 +90,7 @@ impl Tests {
         kept.collect()
     }
 
-    /// Returns the results; `verdicts` are in the order of the checks.
+    /// Returns the results with secrets removed; `verdicts` are in the order of the checks.
     #[must_use]
     pub fn results(&self, verdicts: &[Verdict], secrets: &Secrets) -> Vec<TestResult> {
         let both = self.stated.iter().zip(verdicts);
@@ -109,7 +109,7 @@ fn sql_of(test: &ModelTest) -> Option<&str> {
     data.properties.as_ref()?.str("sql")
 }
 
-/// Stands for what tests say: their text and, where that has templates, the variables as the spec stores them.
+/// Returns a digest of tests: their text and, if they have templates, the stored variables.
 fn digest(spec: &ModelSpec, stated: &[ModelTest]) -> Vec<u8> {
     if stated.is_empty() {
         return Vec::new();
@@ -177,7 +177,7 @@ fn result(test: &ModelTest, verdict: &Verdict) -> TestResult {
     result
 }
 
-/// Returns true if the rows were thrown away because of it.
+/// Returns true if the result of a test blocks the output: a failure that is no warning, or a test that could not run.
 fn is_in_the_way(result: &TestResult) -> bool {
     match result.outcome() {
         TestOutcome::Passed => false,
@@ -186,7 +186,7 @@ fn is_in_the_way(result: &TestResult) -> bool {
     }
 }
 
-/// Says which tests are in the way, if any are.
+/// Returns the error about the tests that block an output, if any do.
 #[must_use]
 pub fn error(results: &[TestResult], paths: &[Arc<str>]) -> Option<Error> {
     let failing = results
@@ -210,7 +210,7 @@ pub fn error(results: &[TestResult], paths: &[Arc<str>]) -> Option<Error> {
     })
 }
 
-/// Describes a test that failed or could not be run, in one line.
+/// Describes a test that failed or could not run, in one line.
 #[must_use]
 pub fn told(result: &TestResult) -> String {
     let name = &result.name;

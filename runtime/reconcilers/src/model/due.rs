@@ -1,12 +1,12 @@
-//! The times at which a model is looked at, told apart: its schedule, and the age of its rows.
+//! The times at which a model is reconciled: those of its schedule, and those when its rows exceed an age.
 
 use watershed_core::{Row, Timestamp};
 use watershed_proto::{Message, ModelSpec, ModelState};
 
 use super::{KIND, freshness, record::Record, schedule};
 
-/// Returns true if a time is one at which the rows of a model pass a bound of their age: whoever watches learns of it then,
-/// and nothing is built.
+/// Returns true if a time is one at which the rows of a model exceed an age limit, which is only reported and builds
+/// nothing.
 #[must_use]
 pub fn is_bound_of_age(row: &Row, at: Timestamp) -> bool {
     let Some((spec, record)) = read(row) else {
@@ -17,7 +17,7 @@ pub fn is_bound_of_age(row: &Row, at: Timestamp) -> bool {
         .is_some_and(|bounds| freshness::next(&bounds, freshness::since(&record, before), before) == Some(at))
 }
 
-/// Returns when a model's schedule has it built next; none without a schedule.
+/// Returns the next time at which a model's schedule builds it; none without a schedule.
 #[must_use]
 pub fn scheduled(row: &Row, now: Timestamp) -> Option<Timestamp> {
     let (spec, record) = read(row)?;

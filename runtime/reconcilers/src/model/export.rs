@@ -1,4 +1,4 @@
-//! The files that a model's rows are written to: what stands there, whose it is, and what it is made of.
+//! The files to which a model's rows are exported: their presence, their owner, and the build they come from.
 //!
 //! A file is a model's own only by its record in the catalog: by size and time, or by content. Anything else at its path
 //! is somebody's, and stays. What is about to be put there is recorded before it is, so that no crash makes a file of ours
@@ -22,28 +22,28 @@ use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState, Me
 use super::{failure, record::Record};
 use crate::places;
 
-/// The most files of one export: each is recorded with its size and time.
+/// The largest number of files of one export, each of which is recorded with size and time.
 const MOST_FILES: usize = 10_000;
 
-/// The code of files that somebody else made, or changed.
+/// The code of the error that files were made or changed by somebody else.
 pub(super) const TAKEN: &str = "export-taken";
-/// The code of files that can't be written.
+/// The code of the error that files can't be written.
 pub(super) const UNWRITTEN: &str = "export-failed";
 
-/// Files by their paths below a folder; the one file by an empty path.
+/// Sizes and times of files, by path below the folder; an export to a single file has an empty path.
 pub(super) type Stamps = BTreeMap<String, LocalFileState>;
 
-/// The place of an export on this machine.
+/// The place of an export on the local file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// As it is recorded and told.
+    /// The path as given, relative to the project.
     pub(super) path: String,
-    /// With its whole path.
+    /// The path joined with the project's folder.
     pub(super) whole: PathBuf,
 }
 
 impl Place {
-    /// The place of recorded files.
+    /// Returns the place of a path below the project's folder.
     pub(super) fn of(root: &Path, path: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -51,13 +51,13 @@ impl Place {
         }
     }
 
-    /// Returns the name of what is not complete yet. Its model alone has one of this name.
+    /// Returns the path of the part file, which no other model uses.
     pub(super) fn part(&self, uid: Uuid) -> PathBuf {
         let folder = self.whole.parent().unwrap_or(Path::new(""));
         folder.join(format!(".watershed-{}.part", uid.simple()))
     }
 
-    /// Removes what an earlier run left beside it.
+    /// Removes the part files that an earlier run left behind.
     pub(super) fn clear(&self, uid: Uuid) -> io::Result<()> {
         let part = self.part(uid);
         placing::remove(&placing::aside(&part))?;
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// Returns the place that a spec asks for, its template executed.
+/// Returns the place that an export names, with its template executed.
 ///
 /// # Errors
 /// When the template can't be executed, or its path is none that rows are written to.
@@ -94,7 +94,7 @@ pub(super) fn place(
     }
 }
 
-/// Returns the digest of what files are made of: rows of one build, and the settings of the files.
+/// Returns a digest of the build and the export settings that files depend on.
 pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
     let settings = FileExport {
         path: String::new(),
@@ -112,7 +112,7 @@ pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
     hasher.finalize().as_bytes().to_vec()
 }
 
-/// Returns the path of an export that is to be written although nothing else is to be done; none if its rows stand there.
+/// Returns the path of an export that must be written though the model is up to date; none if its files are current.
 ///
 /// # Errors
 /// What the run would fail with before it writes.
@@ -143,7 +143,7 @@ pub(super) fn due(
     Ok((!stands).then_some(path))
 }
 
-/// Returns what is wrong with the files on this machine that a model's rows were written to, a sentence for each export.
+/// Returns the faults of the local files that a model's rows were exported to, each in a sentence.
 pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
     let state = row
         .state
@@ -169,18 +169,18 @@ pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
     faults.collect()
 }
 
-/// Returns the recorded files of an export: those that stand there, and those about to.
+/// Returns the recorded files of an export, both the current ones and those being written.
 pub(super) fn all(state: &ExportState) -> impl Iterator<Item = &ExportedFiles> {
     state.now.iter().chain(&state.next)
 }
 
-/// Returns true if what is recorded is what a build would have written, and all of it was.
+/// Returns true if a completed export is recorded for the given address, connector and digest.
 pub(super) fn stands(known: &ExportState, address: &str, connector: &str, made_of: &[u8]) -> bool {
     let now = known.now.as_ref().filter(|_| known.next.is_none());
     now.is_some_and(|now| now.path == address && now.connector == connector && now.made_of == made_of)
 }
 
-/// Stands for the place of what was written: equal for names of one object or table, whatever the connector.
+/// Returns a key for the place of an export, which is equal for the same object or table reached by several connectors.
 pub(super) fn place_key(files: &ExportedFiles) -> String {
     if files.connector.is_empty() {
         return files.path.clone();
@@ -200,7 +200,7 @@ pub(super) fn place_key(files: &ExportedFiles) -> String {
     }
 }
 
-/// The form of files that a spec says.
+/// Returns the format of the exported files.
 pub(super) fn format(export: &FileExport) -> FileFormat {
     match export.format.as_str() {
         "csv" => FileFormat::Csv,
@@ -209,7 +209,7 @@ pub(super) fn format(export: &FileExport) -> FileFormat {
     }
 }
 
-/// Returns the files that stand at a place, unread; none if nothing does.
+/// Returns the sizes and times of the files at a place; none if there are no files.
 ///
 /// # Errors
 /// When they can't be listed, are too many, or are none that are written: links, pipes.
@@ -253,7 +253,7 @@ fn stamp(found: &fs::Metadata) -> io::Result<LocalFileState> {
     })
 }
 
-/// Returns the digest of the names and contents of files.
+/// Returns a digest of the names and contents of files.
 ///
 /// # Errors
 /// When one of them can't be read.
@@ -274,7 +274,7 @@ pub(super) fn content(place: &Path, stamps: &Stamps) -> io::Result<Vec<u8>> {
     Ok(all.finalize().as_bytes().to_vec())
 }
 
-/// Returns whether what stands at a place is what is recorded: by sizes and times, or else by content.
+/// Returns true if the files at a place are the recorded ones, by sizes and times or else by content.
 ///
 /// # Errors
 /// When it can't be read.
@@ -294,7 +294,7 @@ pub(super) fn is_ours<'a>(
     Ok(known.iter().any(|it| it.content == content))
 }
 
-/// Removes recorded files, if they are still as they were written. Says whether nothing of them is left.
+/// Removes recorded files if they are unchanged. Returns true if none of them is left.
 ///
 /// # Errors
 /// When they can't be looked at or removed.
@@ -311,7 +311,7 @@ pub(super) fn remove(root: &Path, uid: Uuid, files: &ExportedFiles) -> io::Resul
     Ok(true)
 }
 
-/// Files that are somebody's.
+/// Returns the error that files belong to somebody else.
 pub(super) fn taken(place: &Place) -> Error {
     let message = format!(
         "\"{}\" was not written by this model, or was changed since: it stays as it is",
@@ -324,19 +324,19 @@ pub(super) fn taken(place: &Place) -> Error {
     }
 }
 
-/// Files that can't be written or looked at.
+/// Returns the error that files can't be written or inspected.
 pub(super) fn unwritable(place: &Place, error: &io::Error) -> Error {
     let message = format!("can't write \"{}\": {error}", place.path);
     Error::permanent(UNWRITTEN, message)
 }
 
-/// A model that would read its own files.
+/// Returns the error that a model would read its own exported files.
 pub(super) fn reads_itself(place: &Place) -> Error {
     let message = format!("\"{}\" is among the files that the model reads", place.path);
     Error::permanent(UNWRITTEN, message)
 }
 
-/// The place of the output in the model's file, for errors that have none.
+/// Sets the place of an error to the model's output, if the error has no place.
 pub(super) fn at_its_place(error: Error, export: &FileExport, paths: &[std::sync::Arc<str>]) -> Error {
     let place = error.place.clone();
     let place: SourcePosition = place.unwrap_or_else(|| places::from_spot(paths, export.at.as_ref()));

@@ -1,4 +1,4 @@
-//! Errors of models without a fresh output, as they are stored.
+//! Errors of models without a fresh output, in the form in which they are stored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +14,20 @@ use super::{plan::BuildReason, source::SourceError};
 
 pub(crate) use watershed_outputs::failure::*;
 
-/// The code of a ref that failed.
+/// The code of the error that a ref has failed.
 pub(crate) const REF_FAILED: &str = "ref-failed";
 
-/// A ref that failed: the model is skipped, and its last good output stays.
+/// Returns the error that a ref failed, so that the model was skipped and its last good output stays.
 pub(super) fn failed_ref(to: &Ref) -> Error {
     let message = format!("not built, because {} \"{}\" has failed", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), REF_FAILED, message)
 }
 
-/// The code of a build from the last good output of something that has failed.
+/// The code of the error that a model was built from the last good output of a failed ref.
 pub const STALE_INPUT: &str = "stale-input";
 
-/// An edit that was built from the last good output of a ref that failed: it is blocked by that all the same.
+/// Returns the error that an edited model was built from the last good output of a failed ref; the model stays blocked
+/// by the ref.
 pub(super) fn built_on_stale(to: &Ref) -> Error {
     let message = format!(
         "built from the last good rows of {} \"{}\", which has failed",
@@ -35,8 +36,8 @@ pub(super) fn built_on_stale(to: &Ref) -> Error {
     Error::new(ErrorKind::Dependency(to.clone()), STALE_INPUT, message)
 }
 
-/// An edit that could not be built from the last good output of a ref that failed. It may be meant for what that is to
-/// become, so only what the rows did not pass, or what may go away, is an error of its own.
+/// Returns the error that an edited model could not be built from the last good output of a failed ref. Only failed
+/// tests and transient errors are reported as the model's own, since the edit may need the ref's new output.
 pub(super) fn unbuilt_on_stale(to: &Ref, error: Error) -> Error {
     if error.kind != ErrorKind::Permanent || error.code.starts_with("test-") {
         return error;
@@ -93,17 +94,17 @@ pub(super) fn from_files(error: &FilesError) -> Error {
     }
 }
 
-/// The code of an encoding that is not read.
+/// The code of the error that an encoding is not supported.
 const ENCODING_CODE: &str = "encoding-unsupported";
 
-/// The code of an input without anything in it.
+/// The code of the error that an input is empty.
 const EMPTY_CODE: &str = "empty-file";
 
-/// The hint of such an error.
+/// The hint for the error that an input is empty.
 const EMPTY_HINT: &str =
     "what writes it may not be done; where it may be empty, `columns` says what its columns are";
 
-/// Partitions of what a database yields.
+/// Returns the error that rows of a database can't be built in partitions.
 pub(super) fn partitioned_database() -> Error {
     let message = "partitions of what a database yields are not supported yet";
     Error {
@@ -119,7 +120,7 @@ pub(super) fn from_source(error: &SourceError) -> Error {
     }
 }
 
-/// Partitions in a place that is not read yet.
+/// Returns the error that partitions lie in a place which can't be listed yet.
 pub(super) fn remote_partitions(pattern: &str) -> Error {
     let message = format!("partitions by the files of `{pattern}` are not supported yet");
     Error {
@@ -128,7 +129,7 @@ pub(super) fn remote_partitions(pattern: &str) -> Error {
     }
 }
 
-/// Partitions that are listed neither by SQL nor by files.
+/// Returns the error that partitions are listed neither by SQL nor by files.
 pub(super) fn unknown_partition_resolver(resolver: &str) -> Error {
     let message = format!("partitions by `{resolver}` are not supported yet");
     Error {
@@ -137,7 +138,7 @@ pub(super) fn unknown_partition_resolver(resolver: &str) -> Error {
     }
 }
 
-/// A list of partitions that is empty.
+/// Returns the error that the list of partitions is empty.
 pub(super) fn no_partitions() -> Error {
     Error {
         hint: Some("the list under `partitions:` has no row".into()),
@@ -145,7 +146,7 @@ pub(super) fn no_partitions() -> Error {
     }
 }
 
-/// More partitions than a model may have.
+/// Returns the error that a model has more partitions than allowed.
 pub(super) fn too_many_partitions(most: usize) -> Error {
     let message = format!("the model has more than {most} partitions");
     Error {
@@ -154,13 +155,13 @@ pub(super) fn too_many_partitions(most: usize) -> Error {
     }
 }
 
-/// A query of partitions that the engine refuses.
+/// Returns the error that the engine refuses the query which lists partitions.
 pub(super) fn from_partition_query(error: &SqlError) -> Error {
     let message = format!("the partitions can't be listed: {}", error.message);
     Error::permanent(from_sql(error).code, message)
 }
 
-/// A first build whose first partition failed: the others are likely to fail alike.
+/// Returns the error that the first partition of a first build failed, so that the others were not tried.
 pub(super) fn first_partition(data: &str, error: Error) -> Error {
     Error {
         message: format!("the first partition, {data}, failed: {}", error.message).into(),
@@ -168,7 +169,7 @@ pub(super) fn first_partition(data: &str, error: Error) -> Error {
     }
 }
 
-/// Partitions that failed, of which one is told.
+/// Returns the error about failed partitions, with the details of one.
 pub(super) fn failed_partitions(name: &str, count: u64, data: &str, first: &Error, published: bool) -> Error {
     let message = match count {
         1 => format!("a partition failed: {data}: {}", first.message),
@@ -187,14 +188,14 @@ pub(super) fn failed_partitions(name: &str, count: u64, data: &str, first: &Erro
     }
 }
 
-/// The code of partitions that failed.
+/// The code of the error that partitions failed.
 pub(super) const PARTITIONS_CODE: &str = "partitions-failed";
-/// The code of an empty list of partitions.
+/// The code of the error that the list of partitions is empty.
 const NO_PARTITIONS_CODE: &str = "no-partitions";
-/// The code of a list of partitions that is too long.
+/// The code of the error that the list of partitions is too long.
 const TOO_MANY_PARTITIONS_CODE: &str = "too-many-partitions";
 
-/// A state that is not fetched by SQL.
+/// Returns the error that the state is not fetched by SQL.
 pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     let message = format!("a state by `{resolver}` is not supported yet");
     Error {
@@ -203,10 +204,10 @@ pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     }
 }
 
-/// The code of an edit that waits for approval.
+/// The code of the error that an edit waits for approval.
 pub const HELD_CODE: &str = "held-change";
 
-/// An edit that would throw rows away which a new build may not bring back.
+/// Returns the error that an edit would discard rows which a new build may not restore.
 pub(crate) fn held_edit(name: &str, reason: &BuildReason) -> Error {
     let message = format!("held: {reason}, and a new build would throw away the rows that are there");
     let hint = format!(
@@ -219,7 +220,7 @@ pub(crate) fn held_edit(name: &str, reason: &BuildReason) -> Error {
     }
 }
 
-/// The drop of an output that is protected, and that the trash has no room for.
+/// Returns the error that a protected output can't be dropped, since the trash has no room for it.
 pub(super) fn held_drop(name: &str, needs: u64, room: u64) -> Error {
     let (needs, room) = (Bytes(needs), Bytes(room));
     let message = format!(
@@ -243,7 +244,7 @@ pub(super) fn from_rename(error: &RenameError) -> Error {
     }
 }
 
-/// The error of a build, and the offset in the SQL that was sent, if it is about that.
+/// Returns the error of a build, and the offset in the sent SQL that it is about, if any.
 pub(super) fn from_build(error: &BuildError) -> (Error, Option<usize>) {
     match error {
         BuildError::NameTaken { .. } => (taken_name(error.to_string()), None),
@@ -306,7 +307,8 @@ fn duplicate_key(message: String) -> Error {
     }
 }
 
-/// The line of a file of data that a build failed at. Files below `root`, the project's folder, are named from there.
+/// Returns the line of a data file at which a build failed; paths below `root`, the project's folder, are made
+/// relative.
 pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<SourcePosition> {
     let BuildError::Failed(Failure::Sql(sql)) = error else {
         return None;
@@ -321,7 +323,7 @@ pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<SourcePositi
     })
 }
 
-/// Another model's output has the name that this one asks for.
+/// Returns the error that another model owns the output of the same name.
 pub(super) fn shared_output(table: &str, other: &str) -> Error {
     let hint = Some(Arc::from("give one of them another `output.table`"));
     Error {
@@ -333,7 +335,7 @@ pub(super) fn shared_output(table: &str, other: &str) -> Error {
     }
 }
 
-/// SQL for a database that only a connector knows.
+/// Returns the error that a model's SQL is for a database which only a connector can reach.
 pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     let hint = "name a table of it, `table: orders`, and query that in another model";
     Error {
@@ -350,7 +352,7 @@ pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     }
 }
 
-/// A build that took longer than its spec allows.
+/// Returns the error that a build exceeded its time limit.
 pub(super) fn timeout(seconds: u64) -> Error {
     let hint = Some(Arc::from("raise the model's `timeout`"));
     Error {
@@ -359,7 +361,7 @@ pub(super) fn timeout(seconds: u64) -> Error {
     }
 }
 
-/// Returns whether an error is about an encoding that the engine does not read.
+/// Returns true if an error is about an encoding that the engine can't read.
 pub(super) fn is_of_encoding(error: &Error) -> bool {
     let is_missing = &*error.code == "missing-extension" && error.message.contains("`encodings`");
     is_missing || &*error.code == ENCODING_CODE || error.message.contains("does not support the encoding")

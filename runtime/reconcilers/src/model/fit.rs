@@ -1,4 +1,4 @@
-//! Outputs of the trash, held against what is wanted: what a run takes back, and what a forecast says of it.
+//! Comparison of trashed outputs with the wanted one, to restore them in a run or to forecast that.
 //!
 //! It is the same decision as about what stands: an output that would be left as it is, stood it there, is what a build would
 //! make. Rows of an incremental model come back too where new ones are to be put into them, for no build could make those.
@@ -11,29 +11,29 @@ use super::{
     triggers::has_left,
 };
 
-/// The use of an output of the trash.
+/// The use that can be made of a trashed output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It is what would be built.
+    /// The output is what would be built.
     Same,
-    /// Its rows are right, and new ones are to be put into them.
+    /// The rows are right, and new rows must be added.
     Base,
 }
 
-/// An output of the trash, as one resource sees it.
+/// A trashed output as a candidate for one resource.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) record: &'a Record,
-    /// The recorded definition fingerprinted by the present version; needed only if the versions differ.
+    /// The recorded definition's fingerprint by the current version; needed only if the versions differ.
     pub(super) refingerprinted: Option<&'a Meaning>,
     pub(super) build: BuildId,
-    /// This resource threw it away itself.
+    /// True if the resource itself trashed the output.
     pub(super) is_own: bool,
-    /// By its record, the schedule is due.
+    /// True if the schedule is due by the record of the output.
     pub(super) due: bool,
 }
 
-/// Returns the record of an output of the trash that a resource may take: its own, and what belongs to nobody.
+/// Returns the record of a trashed output that a resource may take: its own, or one without an owner.
 pub(super) fn record(trashed: &Trashed, is_own: bool, has_owner: bool) -> Option<Record> {
     let record = trashed.record.as_deref().and_then(Record::decode)?;
     (is_own || !has_owner).then_some(Record {
@@ -42,8 +42,8 @@ pub(super) fn record(trashed: &Trashed, is_own: bool, has_owner: bool) -> Option
     })
 }
 
-/// Holds an output of the trash against what is wanted, contents of files known. `approvals` of the full refreshes so far let an edit
-/// through, and asked for no other rows of what was built before.
+/// Returns the use of a trashed output for what is wanted, if there is any; contents of files must be known.
+/// `approvals` counts the full refreshes that only approved edits, without asking for other rows.
 pub(super) fn fit(wanted: &Wanted<'_>, candidate: &Candidate<'_>, approvals: u64) -> Option<Fit> {
     let record = candidate.record;
     let since = wanted.asked.full.saturating_sub(record.answered.full);

@@ -1,4 +1,4 @@
-//! The decision about a model without a run: what a build would do, given the catalog alone.
+//! The forecast for one model: the decision a run would make, computed from the catalog alone.
 //!
 //! The output is taken to stand as the catalog says, and what the trash gives back instead of a build is looked up there. What was dropped or replaced by hand is seen by a run only.
 
@@ -33,59 +33,59 @@ use super::{
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
 
-/// The longest that a forecast waits for the engine, which another program may have.
+/// The longest wait of a forecast for the engine's file, which another program may hold.
 const LONGEST_READ: Duration = Duration::from_secs(2);
 
-/// The surroundings of a forecast.
+/// The inputs of a forecast.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// The project's folder.
+    /// The folder of the project.
     pub root: &'a Arc<Path>,
-    /// The folders that the project is confined to.
+    /// The folders that the project may access; none without confinement.
     pub sandbox: Option<&'a Sandbox>,
     /// The time of the run.
     pub now: Timestamp,
-    /// The environment of the run.
+    /// The name of the run's environment.
     pub environment: &'a str,
-    /// The values of variables, for the paths of files that are written.
+    /// The values of variables, for paths of exported files.
     pub secrets: &'a Secrets,
-    /// Ends the forecast.
+    /// The token that cancels the forecast.
     pub cancel: &'a CancellationToken,
-    /// The engine with the trash, which is read when something is to be built; none if there is none yet.
+    /// The engine, whose trash is read when something would be built; none if it does not exist yet.
     pub olap: Option<&'a dyn Olap>,
 }
 
-/// The surroundings of the forecast of a model.
+/// The inputs that the forecasts of all models share.
 pub(crate) struct Sky<'a> {
     pub(crate) view: &'a View<'a>,
-    /// The traces of migrations and connectors.
+    /// The objects that migrations and connectors created in the engine.
     pub(crate) made: &'a Made,
-    /// The resources that the run is for.
+    /// The selection of resources that the run is for.
     pub(crate) chosen: &'a Chosen,
-    /// The resources that there are then.
+    /// The resources that exist after the run.
     pub(crate) owners: HashSet<Uid>,
-    /// The trash, once it was needed.
+    /// The contents of the trash, read on first use.
     trash: OnceCell<Vec<Trashed>>,
 }
 
-/// A model after the run that is foreseen.
+/// The forecast for a model.
 pub(crate) struct Foreseen {
     pub(crate) decision: Decision,
-    /// Its state then, as far as others read it.
+    /// The state after the run, as far as dependents read it.
     pub(crate) state: ModelState,
-    /// The use that the trash is of.
+    /// The use of a trashed output, if one is restored.
     pub(crate) restored: Option<Fit>,
-    /// The path that its rows are written to although nothing is built.
+    /// The path to which rows are exported though nothing is built, if any.
     pub(crate) writes: Option<String>,
-    /// The time that its last build took, if there was one.
+    /// The time that the last build took, in milliseconds; none before the first.
     pub(crate) took_ms: Option<u64>,
-    /// Its spec.
+    /// The spec of the model.
     pub(crate) spec: ModelSpec,
-    /// A ref that has failed: the model is built from the last good output of that.
+    /// The failed ref whose last good output the model is built from, if there is one.
     pub(crate) failed: Option<Ref>,
 }
 
-/// Returns what a run would decide about a model.
+/// Returns the decision that a run would make about a model.
 ///
 /// # Errors
 /// What the run would fail with before it builds.
@@ -254,7 +254,8 @@ impl<'a> Sky<'a> {
         }
     }
 
-    /// Returns what the trash may have for a resource, the latest first: whether it is its own, and whether anybody has it.
+    /// Returns the trashed outputs that a resource may take, latest first, each with true if it is the resource's own
+    /// and true if it has an owner.
     async fn in_trash(&self, uid: Uuid, name: &str) -> Vec<(&Trashed, bool, bool)> {
         let trash = self.trash.get_or_init(|| self.read_trash()).await.iter().rev();
         let concerns = trash.filter(|it| it.concerns(uid, name));
@@ -263,7 +264,7 @@ impl<'a> Sky<'a> {
             .collect()
     }
 
-    /// Reads the trash, the latest last. One that can't be read in good time has nothing to give back.
+    /// Reads the trash, latest last; empty if it can't be read in time.
     async fn read_trash(&self) -> Vec<Trashed> {
         let Some(trash) = self.view.olap.and_then(|olap| olap.trash().ok()) else {
             return Vec::new();

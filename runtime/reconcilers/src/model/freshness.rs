@@ -1,4 +1,4 @@
-//! Freshness: the age of a model's rows, and the bounds of it.
+//! Freshness of a model: the age of its rows, and the limits of it.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::{
     record::{Record, Shape},
 };
 
-/// Rows that are older than they may be.
+/// The finding that rows are older than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Old {
-    /// Their age.
+    /// The age of the rows.
     pub age: Duration,
-    /// The bound that it has passed.
+    /// The limit that the rows exceed.
     pub bound: Duration,
-    /// That bound is the one of the error.
+    /// True if the limit is that of an error; false if it is that of a warning.
     pub is_stale: bool,
-    /// The place of the bounds in the model's YAML file.
+    /// The place of the limits in the model's YAML file.
     pub at: Spot,
 }
 
-/// Returns how far the rows of a resource are older than they may be now; none if they are not, or nothing is said.
+/// Returns the age limit that a resource's rows exceed; none if they exceed none or no limits are set.
 #[must_use]
 pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
     if row.kind.as_str() != KIND {
@@ -44,8 +44,8 @@ pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
     })
 }
 
-/// Returns when the rows of a resource pass the next bound of their age; none if nothing is said of it, or the last one is
-/// passed.
+/// Returns the time when a resource's rows will exceed the next age limit; none without limits or if the last one is
+/// exceeded.
 #[must_use]
 pub fn next_bound(row: &Row, now: Timestamp) -> Option<Timestamp> {
     if row.kind.as_str() != KIND {
@@ -56,7 +56,7 @@ pub fn next_bound(row: &Row, now: Timestamp) -> Option<Timestamp> {
     next(&freshness, since(&record, now), now)
 }
 
-/// Returns when rows that came at `since` pass the next bound after `now`.
+/// Returns the time when rows that came at `since` exceed the next limit after `now`.
 pub(super) fn next(freshness: &Freshness, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let bounds = [warn(freshness), error(freshness)].into_iter().flatten();
     bounds
@@ -65,8 +65,8 @@ pub(super) fn next(freshness: &Freshness, since: Timestamp, now: Timestamp) -> O
         .min()
 }
 
-/// Returns when the present rows came. A build of an incremental model that brings none leaves the build id as it was, and
-/// with it the time. Of rows that a clock which was ahead noted, it is the time at which that was found.
+/// Returns the time when the present rows came. Builds of an incremental model that add no rows don't change it; a time
+/// from a clock that was ahead is replaced by the time when that was noticed.
 pub(super) fn since(record: &Record, now: Timestamp) -> Timestamp {
     let built = Timestamp(record.built_at_ms);
     let of_id = record.build.0.get_timestamp().map(|at| {

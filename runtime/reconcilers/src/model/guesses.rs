@@ -1,5 +1,5 @@
-//! The way in which a source of CSV is read, as far as its author does not say it: told by the beginning of the file, or guessed by the
-//! engine from its first rows.
+//! The format options of a CSV source that its author does not set: detected from the start of the file, or guessed by
+//! the engine from the first rows.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,13 +12,13 @@ use watershed_proto::{ModelSpec, ModelState, Value};
 
 use super::{plan::is_list, source, statement};
 
-/// Delimiters that the engine tries.
+/// Delimiters that the engine tries when it guesses.
 pub(super) const DELIMITERS: &[u8] = b",;|\t";
 
-/// The engine's word for a quote that there is not.
+/// The engine's word for no quote character.
 pub(super) const NO_QUOTE: &str = "(empty)";
 
-/// The options that are guessed, each with the other names that say it.
+/// The options that are guessed, each with other options that also set it.
 const OPTIONS: [(&str, Guess, &[&str]); 6] = [
     ("delim", Guess::Delimiter, &["sep", "delimiter"]),
     ("quote", Guess::Quote, &[]),
@@ -28,7 +28,7 @@ const OPTIONS: [(&str, Guess, &[&str]); 6] = [
     ("skip", Guess::Skipped, &[]),
 ];
 
-/// Says to the engine what it would not guess from the beginning of a file.
+/// Sets the options that the engine would not guess from the start of a file.
 pub(super) fn tell(spec: &mut ModelSpec, beginning: Beginning) {
     let (option, value) = match beginning {
         Beginning::Plain => ("quote", "\""),
@@ -41,20 +41,20 @@ pub(super) fn tell(spec: &mut ModelSpec, beginning: Beginning) {
     }
 }
 
-/// The question how a file of a source is taken to be written.
+/// The query for the options that the engine guesses for a source's file.
 #[derive(Debug)]
 pub struct Guesses {
-    /// The path of the file, as the build had it.
+    /// The path of the file, as the build read it.
     pub file: String,
-    /// The statement that asks the engine.
+    /// The statement that asks the engine to guess.
     pub sql: String,
-    /// The options that the author does not say, and what the file itself tells of them.
+    /// The options that the author does not set, with values detected from the file itself.
     open: BTreeMap<&'static str, Option<String>>,
 }
 
 impl Guesses {
-    /// Returns the question about the first file that a source was built of; none for other models, and where the file is another
-    /// one by now. Blocks.
+    /// Returns the query about the first file of a source; none for other models, and if the file has changed since.
+    /// Blocks.
     ///
     /// # Errors
     /// When a value of a variable is not known.
@@ -106,7 +106,7 @@ impl Guesses {
         }))
     }
 
-    /// Returns the options with their values, given the engine's answer.
+    /// Returns the guessed options with their values, given the engine's answer.
     #[must_use]
     pub fn read(self, answer: &[Cell]) -> BTreeMap<String, String> {
         let mut read = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The statements of a model around its builds, and the order in which these write rows.
+//! The SQL hooks that run before and after a model's builds, and the row order of its table.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use watershed_proto::{ModelSpec, SqlSource, Value, value::Kind};
 use super::failure;
 use crate::places::{self, source as place};
 
-/// The code of statements before a build that fail.
+/// The code of the error that a statement before a build failed.
 const BEFORE_CODE: &str = "pre-exec-failed";
-/// The code of statements after a build that fail.
+/// The code of the error that a statement after a build failed.
 pub(super) const AFTER_CODE: &str = "post-exec-failed";
-/// The code of an order that rows can't have.
+/// The code of the error that the row order is invalid.
 const ORDER_CODE: &str = "bad-order";
 
-/// Returns the statements around a build, templates executed.
+/// Returns the statements that run before and after a build, with templates executed.
 ///
 /// # Errors
 /// When a template can't be executed.
@@ -39,13 +39,13 @@ pub(super) fn hooks(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> Resu
     })
 }
 
-/// The texts that are run before a build, each with its key.
+/// Returns the statements that run before a build, each with its key.
 fn before(spec: &ModelSpec) -> impl Iterator<Item = (&'static str, &SqlSource)> {
     let init = spec.init_queries.iter().map(|source| ("init_queries", source));
     init.chain(spec.pre_exec.iter().map(|source| ("pre_exec", source)))
 }
 
-/// Returns the error of a statement before a build.
+/// Returns the error that a statement before a build failed.
 pub(super) fn before_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
     let (key, source) = before(spec).nth(hook.text).unzip();
     let sent = hooks.before.get(hook.text).map_or("", String::as_str);
@@ -56,7 +56,7 @@ pub(super) fn before_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks,
     }
 }
 
-/// Returns the error of a statement after a build that was well.
+/// Returns the error that a statement after a successful build failed.
 pub(super) fn after_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
     let source = spec.post_exec.get(hook.text);
     let sent = hooks.after.get(hook.text).map_or("", String::as_str);
@@ -73,7 +73,7 @@ pub(super) fn after_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, 
     }
 }
 
-/// Joins the error of a statement after a build to that of the build.
+/// Adds the error of a statement after a build to the error of the build.
 pub(super) fn joined(build: Error, hook: &HookError) -> Error {
     Error {
         message: format!(
@@ -101,7 +101,7 @@ fn hook_failed(
     }
 }
 
-/// Files move without an edit of the spec, so what is known of them now counts. The manifest's defaults have no place.
+/// Returns the position of an error in a hook, in the file's present path; none for hooks from the manifest's defaults.
 fn place_of(
     source: &SqlSource,
     paths: &[Arc<str>],
@@ -122,7 +122,7 @@ fn place_of(
     Some(place::in_file(source, path, sent, offset))
 }
 
-/// Returns the order in which the rows of a table are written.
+/// Returns the order in which rows are written to a table, if one is set.
 ///
 /// # Errors
 /// When it is no list of expressions.
@@ -164,7 +164,7 @@ pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> R
     }
 }
 
-/// Returns the error of an order that the rows can't have.
+/// Returns the error that rows can't be ordered as set.
 pub(super) fn order_failed(spec: &ModelSpec, paths: &[Arc<str>], error: &SqlError) -> Error {
     Error {
         place: Some(places::from_spot(paths, spec.order_by_at.as_ref())),

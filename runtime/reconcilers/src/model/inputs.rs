@@ -1,4 +1,4 @@
-//! Inputs of a model: the outputs of its refs, and local files.
+//! Inputs of a model: the outputs of its refs, and files.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -18,18 +18,18 @@ use super::{
     record::{BuildId, FileSeen, Input, Record},
 };
 
-/// Kinds of which nothing is made: they are never left out.
+/// Kinds for which nothing is built, so that refs to them are never unbuilt.
 const UNMADE: [&str; 2] = [Kind::Connector.as_str(), Kind::Theme.as_str()];
 
-/// The inputs of a model.
+/// The inputs of a model from its refs.
 pub(super) struct Inputs {
     pub(super) all: Vec<Input>,
-    /// A ref that has failed: its last good output stands for it.
+    /// The failed ref whose last good output is used instead, if there is one.
     pub(super) failed: Option<Ref>,
 }
 
-/// Returns the inputs of the refs: first those that the spec numbers, in that order, then models that it refers to
-/// without reading them, in an order that no rename changes.
+/// Returns the inputs of the refs: first the numbered inputs of the spec in their order, then models that are referred
+/// to but not read, in an order that renames don't change.
 ///
 /// # Errors
 /// The first ref that is missing, has failed without an output that stands, or was never built and is not chosen.
@@ -68,7 +68,7 @@ pub(super) fn from_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> 
     Ok(Inputs { all: inputs, failed })
 }
 
-/// Refuses to read what was never made, if this run is not going to make it.
+/// Returns an error if a target was never built and this run is not going to build it.
 ///
 /// # Errors
 /// If it is such a resource.
@@ -87,17 +87,17 @@ pub(crate) fn refuse_left_out(view: &RefView, chosen: &Chosen) -> Result<(), Err
     }
 }
 
-/// Returns whether the SQL of a model reads the model of a name.
+/// Returns true if the SQL of a model reads the model of a name.
 fn reads(spec: &ModelSpec, name: &str) -> bool {
     let name = name.to_lowercase();
     spec.inputs.iter().any(|input| input.to_lowercase() == name)
 }
 
-/// The beginning of what stands for a job in the place of a table's name, where a name has no blank.
+/// The prefix that marks a job among inputs, in place of a table's name; no table name contains its blank.
 pub(super) const JOB: &str = "job ";
 
-/// The last run of a job, which may have changed what the model reads; none of other kinds. What is built from a
-/// service does not change with its process: no restart rebuilds a table.
+/// Returns the last run of a job as an input, since it may have changed what the model reads; none for other kinds.
+/// Services are no inputs, so that a restart rebuilds nothing.
 fn last_run(target: &Row) -> Option<Input> {
     if target.kind.as_str() != job::KIND {
         return None;
@@ -110,7 +110,7 @@ fn last_run(target: &Row) -> Option<Input> {
     })
 }
 
-/// The output of a model; none if it has none.
+/// Returns the output of a model as an input; none if it was never built.
 fn input(target: &Row) -> Option<Input> {
     let state = ModelState::decode(target.state.as_deref()?).ok()?;
     let Record {
@@ -126,12 +126,12 @@ fn input(target: &Row) -> Option<Input> {
     })
 }
 
-/// Returns the build of the output of a model; none if it has none.
+/// Returns the build id of a model's output; none if it was never built.
 pub(crate) fn build_of(target: &Row) -> Option<BuildId> {
     input(target).map(|input| input.build)
 }
 
-/// The local files that a spec reads, those among them that it reads through what a migration made.
+/// Returns the patterns of local files that a spec reads, including those it reads through objects of migrations.
 pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
     let through = made.iter().map(|pattern| LocalFiles {
         pattern: pattern.clone(),
@@ -141,18 +141,18 @@ pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
     spec.local_files.iter().cloned().chain(through).collect()
 }
 
-/// Local files of a model, as they are found.
+/// The local files found for a model.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Those whose change makes the model out of date, sorted by path. One stands for all that are partitions.
+    /// Files whose change makes the model outdated, by path; all partitions together count as one file.
     pub(super) files: Vec<FileNow>,
-    /// The files that are partitions.
+    /// Files that are partitions.
     pub(super) partitions: Vec<FileNow>,
-    /// Those that only have to be there.
+    /// Files that only have to exist.
     pub(super) others: Vec<FileNow>,
 }
 
-/// The local files of some patterns, with hashes where `seen` leaves doubt.
+/// Returns the local files of patterns, with content hashes where `seen` does not prove them unchanged.
 ///
 /// # Errors
 /// When one is missing or can't be read.
@@ -185,7 +185,7 @@ pub(super) async fn local_files(
     .await
 }
 
-/// The files as a build is about to read them: each with a hash.
+/// Returns the files that a build is about to read, each with a content hash.
 ///
 /// # Errors
 /// When one is missing or can't be read.
@@ -209,7 +209,7 @@ pub(super) async fn hashed(
     .await
 }
 
-/// The files with their contents known.
+/// Returns the files with their content hashes computed.
 ///
 /// # Errors
 /// When one is missing or can't be read.
@@ -229,7 +229,7 @@ pub(super) async fn with_contents(
     Ok(known.collect())
 }
 
-/// The same files after a build: what changed meanwhile loses its hash, so that the next run builds again.
+/// Returns the files after a build; those that changed meanwhile lose their hash, so that the next run builds again.
 pub(super) async fn confirmed(
     root: &Arc<Path>,
     before: Vec<FileSeen>,
@@ -264,7 +264,7 @@ pub(super) async fn confirmed(
     after.await.unwrap_or(before)
 }
 
-/// A file that was looked at, as it is recorded.
+/// Converts a file that was inspected to its record.
 pub(super) fn seen(file: FileNow, seen_at_ns: i64) -> FileSeen {
     let FileNow {
         path,
@@ -281,7 +281,7 @@ pub(super) fn seen(file: FileNow, seen_at_ns: i64) -> FileSeen {
     }
 }
 
-/// Those whose change makes the model out of date; the others only have to be there.
+/// Finds the files of all patterns, and separates those whose change makes the model outdated.
 fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError> {
     let (mut all, mut partitions, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for local in patterns {
@@ -304,7 +304,7 @@ fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError
     })
 }
 
-/// Runs file work off the async threads. A cancelled run does not wait for it.
+/// Runs file work on a blocking thread. A cancelled run does not wait for it.
 pub(super) async fn blocking<T: Send + 'static>(
     root: &Arc<Path>,
     cancel: &CancellationToken,

@@ -1,4 +1,4 @@
-//! The part of a DuckLake that a source reads, and whether it is what it was: its snapshots tell, and no row is read for it.
+//! Change detection for the part of a DuckLake that a source reads, by its snapshots and without reading rows.
 //!
 //! Of a table those snapshots count that say they changed it; of a query, all that changed any table. What can't be told is a
 //! change: a snapshot that was read and has been expired since, one of another lake of that name, or a change of a sort that
@@ -7,23 +7,23 @@
 use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{NamedRow, Snapshot, Statement, TableName, Value};
 
-/// The beginning of the addresses that stand for what is read of a lake.
+/// The prefix of addresses that stand for parts of a lake.
 const SCHEME: &str = "ducklake://";
 
 /// The part of a lake that a source reads.
 pub(super) struct Part<'a> {
-    /// The connector.
+    /// The name of the connector.
     pub(super) connector: &'a str,
     /// The name under which the lake is attached.
     pub(super) attached: &'a str,
-    /// The table; none for whatever a query reads.
+    /// The table that is read; none for any tables, if a query is run.
     pub(super) table: Option<TableName>,
-    /// The state that is read, if it is not the newest.
+    /// The snapshot that is read; none for the newest.
     pub(super) snapshot: Option<&'a Snapshot>,
 }
 
 impl Part<'_> {
-    /// Returns the address that stands for it.
+    /// Returns the address that stands for the part in records.
     pub(super) fn address(&self) -> String {
         let table = self.table.as_ref().map_or_else(String::new, |table| {
             let schema = table.schema.as_deref().unwrap_or("main");
@@ -32,7 +32,7 @@ impl Part<'_> {
         format!("{SCHEME}{}/{table}", self.connector)
     }
 
-    /// Returns the question whether anything changed since a snapshot.
+    /// Returns the statement that asks for changes since a recorded snapshot.
     pub(super) fn question(&self, then: Option<&FileNow>) -> Statement<'_> {
         Statement::Changes {
             lake: self.attached,
@@ -42,7 +42,7 @@ impl Part<'_> {
         }
     }
 
-    /// Reads the answer: what was read then if nothing changed, or else what would be read now. None if it can't be read.
+    /// Returns the part as recorded then if nothing changed, else as it is now; none if the answer can't be read.
     pub(super) fn now(&self, then: Option<&FileNow>, row: &NamedRow) -> Option<FileNow> {
         let value = |wanted: &str| {
             let (_, value) = row.iter().find(|(name, _)| name == wanted)?;

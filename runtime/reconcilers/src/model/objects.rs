@@ -1,4 +1,4 @@
-//! Objects in stores that a source reads, as files: which they are, and whether they are still the ones that were read.
+//! Objects in stores that a source reads, treated as files, and the detection of changes.
 //!
 //! A store is asked when a build is asked for (a refresh, a schedule, another definition), never by a run that finds
 //! nothing to do: between such times its objects are what the last build read.
@@ -13,22 +13,22 @@ use watershed_drivers::objects::{self, Access, Driver, Object};
 
 use super::{failure, plan::is_address, record::Record};
 
-/// The most stores that one source asks at once.
+/// The largest number of requests that one source makes to stores at once.
 const AT_ONCE: usize = 16;
 
-/// The objects that a source reads.
+/// The objects that a source reads from a store.
 pub(super) struct Objects<'a> {
-    /// The access to their store; without one nobody logs in.
+    /// The credentials for the store; anonymous if none.
     pub(super) access: Option<Access>,
-    /// The store's driver.
+    /// The driver of the store.
     pub(super) driver: Driver,
-    /// Their addresses, or patterns of them.
+    /// The addresses of the objects, or patterns of addresses.
     pub(super) addresses: Vec<String>,
     pub(super) cancel: &'a CancellationToken,
 }
 
 impl Objects<'_> {
-    /// Asks the store for the objects, sorted by address.
+    /// Lists the objects in the store, sorted by address.
     ///
     /// # Errors
     /// When it can't be asked, or something is missing.
@@ -55,7 +55,7 @@ impl Objects<'_> {
     }
 }
 
-/// Returns the objects that the last build read, as if they were those of now.
+/// Returns the objects that the last build read, as if they were unchanged.
 pub(super) fn remembered(record: Option<&Record>) -> Vec<FileNow> {
     let files = record.map(|record| record.files.as_slice()).unwrap_or_default();
     let objects = files.iter().filter(|file| is_address(&file.path));
@@ -68,7 +68,8 @@ pub(super) fn remembered(record: Option<&Record>) -> Vec<FileNow> {
     as_they_were.collect()
 }
 
-/// An object as a file, its version in place of its content. Of which nothing is known, nothing is ever the same.
+/// Returns an object as a file whose content hash is made from the object's version, or else from its time. Without
+/// either, the object always counts as changed.
 fn as_file(object: Object) -> FileNow {
     let mut hasher = blake3::Hasher::new();
     match &object.version {

@@ -1,4 +1,4 @@
-//! The list of a model's partitions, and those of them that are to be built.
+//! The list of a model's partitions, and the choice of which to build.
 //!
 //! A partition is a row of a query, or a file or folder, on this machine or in a store. Its key is a digest of the row, its watermark says how
 //! fresh it is: another watermark than at its last build has it built again. Files are known by time and size; only
@@ -23,31 +23,31 @@ pub(super) use stamp::{Stamped, as_one_file, restamp};
 
 use super::{failure, state};
 
-/// The most partitions that one model may have.
+/// The largest number of partitions of a model.
 pub(super) const MAX_PARTITIONS: usize = 100_000;
 
-/// A partition as it is listed.
+/// A listed partition, with its data and files.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
     pub(super) partition: Partition,
-    /// The row, as templates see it.
+    /// The partition's row, as templates see it.
     pub(super) data: BTreeMap<String, Value>,
-    /// The files that it consists of; empty for rows of a query.
+    /// The files of the partition; empty if it is a row of a query.
     pub(super) files: Vec<FileNow>,
 }
 
-/// The way in which partitions are listed.
+/// The source that partitions are listed from.
 pub(super) enum Source {
-    /// Rows of a query.
+    /// The rows of a query.
     Query(String),
-    /// Local files.
+    /// Local files, with their grouping.
     Files(Grouping),
-    /// Objects in a store, and the connector that gives access to it.
+    /// Objects in a store, with their grouping and the name of the connector.
     Objects(Grouping, String),
 }
 
 impl Source {
-    /// Reads the way from a spec, templates executed.
+    /// Returns the source that a spec names, with templates executed.
     ///
     /// # Errors
     /// When a template can't be executed, or partitions are listed in a way that is not supported.
@@ -94,8 +94,8 @@ impl From<Group> for Listed {
 }
 
 impl Listed {
-    /// Returns the paths in its row that are those of files or folders, and that a pattern would be read into: those that were listed,
-    /// and those at which something stands below `root`, the project's folder. Blocks.
+    /// Returns the paths in the partition's row that exist but would be read as patterns: listed paths, and paths below
+    /// `root`, the project's folder. Blocks.
     pub(super) fn literal_paths(&self, root: &Path) -> Vec<String> {
         let is_listed = |text: &str| {
             let mut listed = self.files.iter().map(|file| file.path.as_str());
@@ -111,12 +111,12 @@ impl Listed {
     }
 }
 
-/// Renders SQL that is for the engine, whatever the model reads.
+/// Renders SQL for the engine, whatever database the model reads.
 fn engine_sql(text: &str, scope: &Scope) -> Result<String, RenderError> {
     render_sql(text, scope, Dialect::Engine)
 }
 
-/// Makes a partition of a row. The column of the watermark is no part of its data.
+/// Makes a partition from a row. The watermark's column is left out of the data.
 pub(super) fn from_row(row: NamedRow, watermark_field: &str) -> Listed {
     let MapValue { fields: mut data } = state::map(row);
     let watermark = data
@@ -142,12 +142,12 @@ fn listed(data: BTreeMap<String, Value>, watermark: Option<String>, files: Vec<F
     }
 }
 
-/// The first half of a digest, as text.
+/// Returns the first half of a digest in hexadecimal digits.
 fn hex(digest: &[u8; 32]) -> String {
     blake3::Hash::from_bytes(*digest).to_hex().as_str()[..32].to_owned()
 }
 
-/// A scalar as people write it.
+/// Returns the text of a scalar, without quotes.
 fn text_of(value: &Value) -> String {
     match &value.kind {
         Some(Kind::String(text)) => text.clone(),
@@ -155,7 +155,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Leaves one partition for each key: of rows that are the same, the last.
+/// Leaves one partition per key, the last of several.
 pub(super) fn distinct(all: Vec<Listed>) -> Vec<Listed> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut distinct: Vec<Listed> = Vec::with_capacity(all.len());
@@ -174,7 +174,7 @@ pub(super) fn distinct(all: Vec<Listed>) -> Vec<Listed> {
     distinct
 }
 
-/// Returns the partition that a note is about, for one that is listed no more.
+/// Returns the partition of a note, for a partition that is no longer listed.
 pub(super) fn from_note(note: &PartitionRun) -> Listed {
     let data = serde_json::from_str::<serde_json::Value>(&note.partition.data).unwrap_or_default();
     let data = Value::from(data).as_map().cloned().unwrap_or_default();
@@ -185,11 +185,11 @@ pub(super) fn from_note(note: &PartitionRun) -> Listed {
     }
 }
 
-/// The notes of a model's partitions, by key.
+/// Notes about the runs of a model's partitions, by key.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     pub(super) by_key: BTreeMap<String, PartitionRun>,
-    /// The number of the next run.
+    /// The number of the next partition run.
     pub(super) next: u64,
 }
 
@@ -205,8 +205,7 @@ impl Notes {
         }
     }
 
-    /// The note of a build of a partition whose rows count: they are in this stage, or in the output that rows are added
-    /// to.
+    /// Returns the note about a partition whose rows are present: in the given stage, or with `adds` in the output.
     pub(super) fn counting(&self, key: &str, stage: &str, adds: bool) -> Option<&PartitionRun> {
         self.by_key.get(key).filter(|run| match run.phase {
             PartitionPhase::Staged => run.stage == stage,
@@ -215,7 +214,7 @@ impl Notes {
         })
     }
 
-    /// The partitions that a person asked for.
+    /// Returns the notes of partitions that a person asked to build.
     pub(super) fn asked(&self) -> Vec<&PartitionRun> {
         let all = self.by_key.values();
         all.filter(|run| run.phase == PartitionPhase::Asked).collect()

@@ -1,11 +1,11 @@
-//! Patterns of the paths that a model's local files may have, for watchers.
+//! Patterns of the paths of a model's local files, for file watchers.
 
 use std::path::{Path, PathBuf};
 
 use globset::GlobMatcher;
 use watershed_drivers::files;
 
-/// A path or pattern of a model, seen from the folder in which its matches lie.
+/// A path or glob pattern, with the folder that contains all its matches.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     folder: PathBuf,
@@ -19,7 +19,7 @@ enum Below {
 }
 
 impl Pattern {
-    /// `text` as a model below `root` says it; none if it is no pattern.
+    /// Creates the pattern of `text`, relative to `root`; none if it is no valid pattern.
     #[must_use]
     pub fn new(root: &Path, text: &str) -> Option<Self> {
         let Some(base) = files::glob_base(text) else {
@@ -37,13 +37,13 @@ impl Pattern {
         })
     }
 
-    /// The folder in which all matches lie.
+    /// Returns the folder that contains all matches.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the number of folders below it within which matches may lie.
+    /// Returns the number of levels of folders below [`folder`](Self::folder) that can contain matches.
     #[must_use]
     pub fn depth(&self) -> usize {
         match &self.below {
@@ -52,7 +52,8 @@ impl Pattern {
         }
     }
 
-    /// Returns true if what happened at a path may change what matches. With a folder everything in it comes and goes.
+    /// Returns true if an event at a path may change the set of matches. An event of a folder affects everything
+    /// inside.
     #[must_use]
     pub fn concerns(&self, path: &Path, is_folder: bool) -> bool {
         if self.folder.starts_with(path) {
@@ -67,7 +68,7 @@ impl Pattern {
     }
 }
 
-/// The path without links and `..`, as far as it is there: what is watched is told under that name.
+/// Returns a path without links and `..` as far as it exists, the form in which watchers report it.
 fn resolved(folder: &Path) -> PathBuf {
     let Some((there, real)) = folder
         .ancestors()

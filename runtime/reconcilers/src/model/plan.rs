@@ -1,4 +1,4 @@
-//! The decision whether a model is built: a pure function.
+//! The decision whether and how a model is built, as a pure function.
 //!
 //! [`plan`] compares what is *wanted* (the spec by its meaning, the builds that its inputs stand for, the local
 //! files, the refreshes asked for) with what was *found* (the record that the engine keeps beside the output,
@@ -33,50 +33,51 @@ use watershed_outputs::traces::Version;
 
 use super::record::{BuildId, FileSeen, Input, Meaning, Record, Refreshes, Shape};
 
-/// The wanted output of a model.
+/// The wanted output of a model, with the inputs as they are now.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Name of the output in the engine.
+    /// The name of the output in the engine.
     pub table: &'a str,
-    /// True if the output is a view or a table.
+    /// The shape of the output: a view or a table.
     pub shape: Shape,
-    /// Fingerprint of the definition, its inputs as ordinals.
+    /// The fingerprint of the definition, with inputs as ordinals.
     pub meaning: &'a Meaning,
-    /// The input of each ref, in the order of the ordinals.
+    /// The inputs of the refs, in the order of their ordinals.
     pub inputs: &'a [Input],
     /// The local files that the definition reads, sorted by path.
     pub files: &'a [FileNow],
-    /// Versions of what it reads of what migrations and connectors left in the engine.
+    /// The versions of objects of migrations and connectors that the model reads, by name.
     pub made: &'a BTreeMap<String, Version>,
-    /// Refreshes asked for so far.
+    /// The number of refreshes that were requested so far.
     pub asked: Refreshes,
-    /// The other reasons to build it again.
+    /// The other reasons to build the model again.
     pub triggers: Triggers,
-    /// Builds add to the rows that are there.
+    /// True if builds add to existing rows.
     pub incremental: bool,
-    /// The effect of another definition on the rows that are there.
+    /// The effect of a changed definition on existing rows.
     pub on_edit: OnEdit,
-    /// The last build left partitions that failed.
+    /// True if partitions failed in the last build.
     pub left: bool,
-    /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
+    /// True if all rows come from object stores that were just asked for changes, or from a database that reports no
+    /// change.
     pub asked_store: bool,
-    /// To make it is to give the engine a text that is always the same, and nothing else.
+    /// True if building only hands the engine a text that never varies.
     pub text_alone: bool,
 }
 
-/// The reasons to build a model again without an edit of its own.
+/// The reasons, apart from an edit, for which a model is built again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Triggers {
-    /// Another build of what it reads.
+    /// True if new builds of inputs count.
     pub inputs: bool,
-    /// Another content of its local files.
+    /// True if changed contents of local files count.
     pub files: bool,
-    /// Its schedule, which is due now.
+    /// True if the schedule is due.
     pub due: bool,
 }
 
 impl Triggers {
-    /// None of them.
+    /// No reason to build again.
     pub const NONE: Self = Self {
         inputs: false,
         files: false,
@@ -84,51 +85,51 @@ impl Triggers {
     };
 }
 
-/// The effect of another definition on the rows that are there.
+/// The effect of a changed definition on existing rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnEdit {
-    /// All are made anew.
+    /// All rows are built again.
     Reset,
-    /// Nothing, until a full refresh is asked for.
+    /// Rows stay, and the edit waits until a full refresh is requested.
     Hold,
-    /// Nothing: builds go on by the new definition.
+    /// Rows stay, and later builds use the new definition.
     Keep,
 }
 
-/// The output of a model as it was found.
+/// The existing output of a model.
 #[derive(Debug, Clone, Copy)]
 pub enum ExistingOutput<'a> {
-    /// Neither a record nor an object.
+    /// There is neither a record nor an object.
     Nothing,
-    /// An output of this very resource.
+    /// The output belongs to this resource.
     Own(Output<'a>),
-    /// An output of this name that an earlier, lost catalog left behind.
+    /// The output has this name, but was made under an earlier catalog that was lost.
     Orphan(Output<'a>),
 }
 
-/// A recorded output.
+/// An output with its record and its object in the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Output<'a> {
-    /// The record that the engine wrote in the transaction that made it.
+    /// The record that the engine wrote in the transaction of the build.
     pub record: &'a Record,
-    /// The recorded definition fingerprinted by the present version; needed only if the versions differ.
+    /// The recorded definition's fingerprint by the current version; needed only if the versions differ.
     pub refingerprinted: Option<&'a Meaning>,
-    /// The object that carries the tag.
+    /// The object in the engine that carries the output's tag.
     pub object: Object<'a>,
 }
 
 /// The tagged object of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object<'a> {
-    /// Nothing carries the tag any more.
+    /// No object carries the tag any more.
     Missing,
-    /// An object carries it.
+    /// An object carries the tag.
     Present {
-        /// Its name.
+        /// The name of the object.
         table: &'a str,
-        /// View or table.
+        /// The shape of the object: a view or a table.
         shape: Shape,
-        /// The build that its tag names.
+        /// The build that the object's tag names.
         build: BuildId,
     },
 }
@@ -136,89 +137,88 @@ pub enum Object<'a> {
 /// The decision about an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Build it.
+    /// Build the output, in place of an existing one.
     Build(BuildReason),
-    /// Put new rows into it.
+    /// Add new rows to the output.
     Add(BuildReason),
-    /// Leave it as it is until a person approves what would become of its rows.
+    /// Leave the output as it is until a person approves the effect on its rows.
     Hold(BuildReason),
-    /// Take over another definition, rows as they are.
+    /// Adopt the changed definition and leave the rows as they are.
     Accept,
-    /// Take what asked for new rows as answered: there are none.
+    /// Count the request for new rows as answered, since there are none.
     Unchanged,
-    /// Make a view again whose definition did not change, because what it names did.
+    /// Create a view again whose definition is unchanged, since an object that it names has changed.
     MakeViewAgain(Again),
-    /// Leave a view as it is, which stands for other rows since an input was built again; by ordinal.
+    /// Leave a view as it is, though a rebuilt input (by ordinal) gives it other rows.
     Follow(usize),
-    /// Take over the output of a lost catalog as it stands.
+    /// Take over the output of a lost catalog unchanged.
     Adopt,
-    /// Give it its name.
+    /// Rename the output to the wanted name.
     Rename {
-        /// The name under which it stands.
+        /// The present name of the output.
         from: String,
     },
-    /// It is what it should be.
+    /// Do nothing, as the output is up to date.
     Nothing,
 }
 
 /// The reason why an output is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildReason {
-    /// There is none.
+    /// There is no output yet.
     NeverBuilt,
-    /// It was dropped by hand.
+    /// The output was dropped by hand.
     Dropped,
-    /// It was replaced by hand.
+    /// The output was replaced by hand.
     Replaced,
-    /// A plain refresh was asked for.
+    /// A plain refresh was requested.
     Refresh,
-    /// A full refresh was asked for.
+    /// A full refresh was requested.
     FullRefresh,
-    /// Its schedule is due.
+    /// The schedule is due.
     Scheduled,
-    /// It turns from a view to a table, or back.
+    /// The output changes from a view to a table, or back.
     ShapeChanged,
-    /// Its definition means something else than before.
+    /// The meaning of the definition changed.
     DefinitionChanged,
-    /// An input was built again; by ordinal.
+    /// An input was built again; holds its ordinal.
     InputChanged(usize),
-    /// A local file's content changed, or a file came or went; its path.
+    /// A local file was changed, added or removed; holds its path.
     FileChanged(String),
-    /// Something that a migration or a connector left in the engine is another; its name.
+    /// An object of a migration or a connector changed; holds its name.
     MadeChanged(String),
     /// Partitions failed in the last build.
     PartitionsLeft,
-    /// The statements after the last build failed, or were not run.
+    /// The statements after the last build failed, or did not run.
     Unfinished,
 }
 
-/// The reason why a view is made again.
+/// The reason why a view is created again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// An input got another name; the view keeps its build id.
+    /// An input was renamed; the view keeps its build id.
     InputRenamed,
-    /// An input was built again, and may have other columns; the build id is derived anew. By ordinal.
+    /// An input was built again and may have other columns; the build id is derived again. Holds the input's ordinal.
     InputChanged(usize),
-    /// An input was built again, and got another name; the build id is derived anew. By ordinal.
+    /// An input was built again and renamed; the build id is derived again. Holds the input's ordinal.
     InputReplaced(usize),
-    /// Something that a migration or a connector left in the engine is another, and may have other columns; the build id is
-    /// derived anew.
+    /// An object of a migration or a connector changed and may have other columns; the build id is derived again.
     MadeChanged,
 }
 
-/// The time that after its last change a file may change again without a visible change of its time, nanoseconds. Two
-/// seconds is the coarsest clock among file systems in use.
+/// The time in nanoseconds during which a file can change again without a new modification time: two seconds, the
+/// coarsest resolution of file systems in use.
 pub(super) const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
 
-/// The beginning of a path that stands for a list of files, which are partitions: the pattern follows.
+/// The prefix of a recorded path that stands for a list of partition files; the pattern follows.
 pub(super) const LIST: &str = "glob:";
 
-/// Returns whether a recorded path is the address of an object in a store, whose version stands for its content.
+/// Returns true if a recorded path is the address of an object in a store, whose version stands for its content.
 pub(super) fn is_address(path: &str) -> bool {
     path.contains("://")
 }
 
-/// Returns whether a recorded path stands for a list of files.
+/// Returns true if a recorded path stands for a list of files.
 pub(super) fn is_list(path: &str) -> bool {
     path.starts_with(LIST)
 }
@@ -241,8 +241,8 @@ pub fn plan(wanted: &Wanted<'_>, found: &ExistingOutput<'_>) -> Decision {
     }
 }
 
-/// Returns whether a decision follows from an edit of the model itself: all that is carried out while something that it
-/// reads has failed.
+/// Returns true if a decision results from an edit of the model itself; only such decisions are carried out while a ref
+/// has failed.
 #[must_use]
 pub fn is_for_edit(decision: &Decision) -> bool {
     use BuildReason::{DefinitionChanged, NeverBuilt, ShapeChanged};
@@ -325,7 +325,7 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
     }
 }
 
-/// Returns whether a view whose input was built again would become what it is if it was made again.
+/// Returns true if a view whose input was built again would not change if it was created again.
 fn fits_as_it_stands(wanted: &Wanted<'_>, output: &Output<'_>) -> bool {
     let record = output.record;
     let reads_files = !(wanted.files.is_empty() && record.files.is_empty());
@@ -333,13 +333,13 @@ fn fits_as_it_stands(wanted: &Wanted<'_>, output: &Output<'_>) -> bool {
     wanted.text_alone && has_its_name && !reads_files && have_same_columns(&record.inputs, wanted.inputs)
 }
 
-/// Returns whether all inputs are known to have the columns that they had.
+/// Returns true if all inputs are known to have the same columns as before.
 fn have_same_columns(then: &[Input], now: &[Input]) -> bool {
     let same = |(then, now): (&Input, &Input)| now.columns.is_some() && then.columns == now.columns;
     then.len() == now.len() && then.iter().zip(now).all(same)
 }
 
-/// A build for a reason that leaves the rows right.
+/// Returns the decision to build again for a reason that leaves existing rows valid.
 fn again(wanted: &Wanted<'_>, reason: BuildReason) -> Decision {
     if wanted.incremental {
         Decision::Add(reason)
@@ -348,8 +348,8 @@ fn again(wanted: &Wanted<'_>, reason: BuildReason) -> Decision {
     }
 }
 
-/// Returns the reason why the output of a lost catalog is not what would be built now. Its refresh counters mean
-/// nothing here.
+/// Returns the reason why the output of a lost catalog is not what would be built now, if there is one. Its refresh
+/// counters are ignored.
 fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<BuildReason> {
     object_changed(output)
         .or_else(|| definition_changed(wanted, output))
@@ -366,7 +366,7 @@ fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<BuildReason> 
         })
 }
 
-/// Returns whether a reason says that the definition is another.
+/// Returns true if a reason means that the definition changed.
 fn is_reset(reason: &BuildReason) -> bool {
     matches!(reason, BuildReason::DefinitionChanged | BuildReason::ShapeChanged)
 }
@@ -393,7 +393,7 @@ fn definition_changed(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<BuildR
     (recorded != Some(wanted.meaning)).then_some(BuildReason::DefinitionChanged)
 }
 
-/// The first input that stands for another build than recorded.
+/// Returns the ordinal of the first input with another build than recorded.
 fn input_changed(wanted: &Wanted<'_>, record: &Record) -> Option<usize> {
     let pairs = wanted.inputs.iter().zip(&record.inputs);
     let changed = pairs.into_iter().position(|(now, then)| now.build != then.build);
@@ -401,7 +401,7 @@ fn input_changed(wanted: &Wanted<'_>, record: &Record) -> Option<usize> {
     changed.or_else(|| (wanted.inputs.len() != record.inputs.len()).then_some(shorter))
 }
 
-/// The first name that has another version than recorded, or that came or went.
+/// Returns the first object of a migration or a connector that was changed, added or removed.
 fn made_changed(wanted: &Wanted<'_>, record: &Record) -> Option<String> {
     let then = &record.made.inputs;
     let came = wanted
@@ -424,7 +424,7 @@ fn file_changed(wanted: &Wanted<'_>, record: &Record) -> Option<BuildReason> {
     Some(BuildReason::FileChanged(changed.to_owned()))
 }
 
-/// The path of the first file that came, went or has other content. Both lists are sorted by path.
+/// Returns the path of the first file that was added, removed or has other content; both lists are sorted by path.
 fn first_difference<'a>(then: &'a [FileSeen], now: &'a [FileNow]) -> Option<&'a str> {
     for (then, now) in then.iter().zip(now) {
         if then.path != now.path {
@@ -440,8 +440,8 @@ fn first_difference<'a>(then: &'a [FileSeen], now: &'a [FileNow]) -> Option<&'a 
     rest.or_else(|| now.get(common).map(|file| file.path.as_str()))
 }
 
-/// The files whose modification time and size do not prove that they are the ones that were read, by their
-/// place in `now`: their content must be hashed before [`plan`] is asked.
+/// Returns the indices in `now` of files that modification time and size don't prove unchanged. Their content must be
+/// hashed before [`plan`] is called.
 #[must_use]
 pub fn unproven(then: &[FileSeen], now: &[FileNow]) -> Vec<usize> {
     let same_paths = then.len() == now.len() && then.iter().zip(now).all(|(then, now)| then.path == now.path);

@@ -1,4 +1,4 @@
-//! The record beside an output, written in the transaction that makes it.
+//! The record beside an output, written in the transaction that builds it.
 //!
 //! The record is what proves that an output is still what would be built. The catalog's copy of it (a model's
 //! state) may be older after a crash; the engine's wins. Both are written as a [`ModelState`]; what can't be read as
@@ -15,134 +15,136 @@ use watershed_proto::{
 
 use super::columns::Columns;
 
-/// Identity of what a build made: two outputs with one build id hold the same.
+/// The identity of a built content: outputs with the same build id hold the same rows.
 ///
 /// A table gets a fresh one with every build that replaced it. A view's is derived from its definition and from
 /// what it reads, so making it again changes nothing for those that read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildId(pub Uuid);
 
-/// Fingerprint of a definition: SQL as the engine's tree, inputs as ordinals.
+/// The fingerprint of a definition: SQL by its parse tree, inputs by ordinal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meaning {
-    /// Version of the rules that made it; fingerprints of different versions do not compare.
+    /// The version of the fingerprint's rules; fingerprints of different versions can't be compared.
     pub version: String,
-    /// The fingerprint.
+    /// The 128-bit digest.
     pub digest: [u8; 16],
 }
 
 /// The shape of an output in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A view: a name for its SQL.
+    /// A view, which names a query.
     View,
-    /// A table: rows of its own.
+    /// A table, with rows of its own.
     Table,
 }
 
-/// The input that a ref of a model stood for.
+/// An input of a model, as a build read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// Name of the output that it read.
+    /// The name of the output that was read.
     pub table: String,
-    /// The build that it read.
+    /// The build that was read.
     pub build: BuildId,
-    /// Its columns, if they are known.
+    /// The digest of the input's columns, if known.
     pub columns: Option<Columns>,
 }
 
-/// A local file as it was read.
+/// A local file, as a build read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSeen {
-    /// Path relative to the project.
+    /// The path relative to the project.
     pub path: String,
-    /// Modification time, nanoseconds since the epoch.
+    /// The modification time, in nanoseconds since the epoch.
     pub modified_ns: i64,
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Hash of the content; none if the file changed while it was read.
+    /// The hash of the content; none if the file changed while it was read.
     pub content: Option<[u8; 32]>,
-    /// The time at which time and size were looked at, nanoseconds since the epoch.
+    /// The time of inspection, in nanoseconds since the epoch.
     pub seen_at_ns: i64,
 }
 
-/// The number of refreshes that were asked for, or answered.
+/// Counts of refreshes that were requested or answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refreshes {
-    /// Plain ones.
+    /// The number of plain refreshes.
     pub plain: u64,
-    /// Full ones.
+    /// The number of full refreshes.
     pub full: u64,
 }
 
-/// The record beside an output.
+/// The record of an output's build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The build that it stands for.
+    /// The build whose content the output holds.
     pub build: BuildId,
-    /// The build that its tag names: another one for a view that was left as it was when what it reads was built again.
+    /// The build that the object's tag names; older than `build` for a view that was left unchanged when inputs were
+    /// built again.
     pub tagged: BuildId,
-    /// Its columns, if they are known.
+    /// The digest of the output's columns, if known.
     pub columns: Option<Columns>,
-    /// The place at which it lies.
+    /// The location of the output in the engine.
     pub location: Location,
-    /// View or table.
+    /// The shape of the output: a view or a table.
     pub shape: Shape,
-    /// Fingerprint of the definition that made it.
+    /// The fingerprint of the definition that was built.
     pub meaning: Meaning,
-    /// The spec that made it, as bytes: fingerprinted anew by later versions. Empty in the catalog's copy.
+    /// The encoded spec that was built, for fingerprints by later versions; empty in the catalog's copy.
     pub definition: Vec<u8>,
-    /// The inputs of its refs, in the order of the ordinals.
+    /// The inputs of the refs, in the order of their ordinals.
     pub inputs: Vec<Input>,
-    /// The local files that it read, sorted by path.
+    /// The local files that the build read, sorted by path.
     pub files: Vec<FileSeen>,
-    /// The traces of migrations and connectors in the engine that it read.
+    /// The objects of migrations and connectors that the build read.
     pub made: Reads,
-    /// The refreshes that it answered.
+    /// The refreshes that are answered by the build.
     pub answered: Refreshes,
-    /// The full ones among those and before that let an edit through: what was built before them is as good as it was.
+    /// The number of answered full refreshes that only approved an edit, so that earlier rows stay valid.
     pub approvals: u64,
-    /// The tests that it passed: [`Tests::digest`](super::data_tests::Tests) of the spec that had them run.
+    /// The digest of the tests that the rows passed, as in [`Tests::digest`](super::data_tests::Tests).
     pub tests: Vec<u8>,
-    /// The results of the tests when they were last run. Empty in the engine's copy.
+    /// The results of the last run of the tests; empty in the engine's copy.
     pub results: Vec<TestResult>,
-    /// Number of rows; none for a view.
+    /// The number of rows; none for a view.
     pub rows: Option<u64>,
-    /// The time at which the last build began, milliseconds since the epoch.
+    /// The start of the last build, in milliseconds since the epoch.
     pub built_at_ms: i64,
-    /// The time that it took, milliseconds.
+    /// The duration of the last build, in milliseconds.
     pub took_ms: u64,
-    /// The time that all builds of the present rows took, milliseconds.
+    /// The duration of all builds of the present rows, in milliseconds.
     pub total_ms: u64,
-    /// It was built as an incremental model.
+    /// True if the output was built as an incremental model.
     pub incremental: bool,
-    /// Builds that put rows into the table since it was made.
+    /// The number of builds that added rows since the table was created.
     pub steps: u64,
-    /// Its partitions; none for a model without any.
+    /// The counts of partitions; none for a model without partitions.
     pub partitions: Option<PartitionCounts>,
-    /// The statements after the build are to be run still, or failed.
+    /// True if the statements after the build failed or have not run.
     pub unfinished: bool,
-    /// The build read the last good output of something that had failed.
+    /// True if the build read the last good output of a failed ref.
     pub stale_input: bool,
-    /// The time at which its stores were asked last and had nothing new, milliseconds since the epoch; 0: not since the build.
+    /// The time of the last check that found stores unchanged, in milliseconds since the epoch; 0 if there was none
+    /// since the build.
     pub asked_at_ms: i64,
-    /// The first row of the state's query after the last build; none if there is no such query, or no row.
+    /// The first row of the state query after the last build; none without such a query or a row.
     pub state: Option<MapValue>,
-    /// A fingerprint of the schedule's times when it was last looked at; empty if that is not known.
+    /// The fingerprint of the schedule's times when last checked; empty if unknown.
     pub schedule: String,
-    /// The time from which it counts, if that is none of a build: it was edited then, or a clock was found to have been ahead;
-    /// milliseconds since the epoch, else 0.
+    /// The time from which the schedule counts if that is not a build, since it was edited or a clock was ahead, in
+    /// milliseconds since the epoch; else 0.
     pub counts_from_ms: i64,
 }
 
 impl Record {
-    /// Reads what [`Record::encode`] wrote; none if the bytes are anything else.
+    /// Decodes the bytes of [`Record::encode`]; none if they are invalid.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         Self::from_state(&ModelState::decode(bytes).ok()?)
     }
 
-    /// The bytes to be kept in the engine.
+    /// Returns the bytes that the engine stores.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let definition = self.definition.clone();
@@ -154,7 +156,7 @@ impl Record {
         .encode_to_vec()
     }
 
-    /// Reads a model's state; none if it speaks of no output.
+    /// Reads the record from a model's state; none if the state records no output.
     #[must_use]
     pub fn from_state(state: &ModelState) -> Option<Self> {
         let shape = match state.result_kind() {
@@ -203,7 +205,7 @@ impl Record {
         })
     }
 
-    /// The state that the catalog keeps of it: all but the definition.
+    /// Returns the state that the catalog stores, which lacks the definition.
     #[must_use]
     pub fn to_state(&self) -> ModelState {
         let kind = match self.shape {
@@ -262,7 +264,7 @@ impl Record {
     }
 }
 
-/// The connector that holds all outputs so far.
+/// The connector of the engine that holds all outputs.
 const CONNECTOR: &str = "duckdb";
 
 fn inputs(state: &ModelState) -> Option<Vec<Input>> {
@@ -316,20 +318,20 @@ fn file_state(file: &FileSeen) -> (String, LocalFileState) {
 }
 
 impl BuildId {
-    /// One that was never there before.
+    /// Returns a new, unique build id.
     #[must_use]
     pub fn fresh() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Reads a build id; none if the text is anything else.
+    /// Parses a build id; none if the text is not a UUID.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Uuid::try_parse(text).ok().map(Self)
     }
 
-    /// The build id of a view: the same for the same definition over the same builds and files, except that a refresh
-    /// that somebody asked for gives it another, so that what reads it is built again.
+    /// Returns the build id of a view, derived from its definition, the builds and files it reads, and the answered
+    /// refreshes, so that a requested refresh also rebuilds dependents.
     #[must_use]
     pub fn for_view(
         meaning: &Meaning,
@@ -354,7 +356,8 @@ impl BuildId {
     }
 }
 
-/// The columns of a view, which follow from its SQL and from the columns of what it reads; none if those are not known.
+/// Returns the digest of a view's columns, derived from its SQL and the columns of its inputs; none if those are
+/// unknown.
 #[must_use]
 pub fn columns_of_view(
     meaning: &Meaning,
@@ -376,7 +379,7 @@ pub fn columns_of_view(
 }
 
 impl Meaning {
-    /// Reads a fingerprint; none if it has not 16 bytes.
+    /// Reads a fingerprint from a message; none if it does not have 16 bytes.
     #[must_use]
     pub fn from_proto(print: &Fingerprint) -> Option<Self> {
         let digest = print.digest.as_slice().try_into().ok()?;
@@ -386,7 +389,7 @@ impl Meaning {
         })
     }
 
-    /// As specs and states carry it.
+    /// Returns the fingerprint as the message that specs and states carry.
     #[must_use]
     pub fn to_proto(&self) -> Fingerprint {
         Fingerprint {

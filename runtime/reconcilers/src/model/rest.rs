@@ -1,4 +1,4 @@
-//! Models that need no look: nothing that they depend on can have changed but what the controller knows of.
+//! Models that may rest: nothing they depend on can change without the controller's knowledge.
 //!
 //! Most models of most projects are one statement over other models. Where such a one is settled and the engine's file is as it was
 //! left, its run would find nothing to do, so it is not run.
@@ -11,12 +11,12 @@ use watershed_proto::{ModelSpec, ModelState};
 use super::{KIND, schedule, source};
 use crate::messages::Proto;
 
-/// Returns whether a settled model needs no look as long as its output stands.
+/// Returns true if a settled model may rest while its output exists.
 pub(super) fn may_rest(spec: &ModelSpec, state: &ModelState, made: &Made) -> bool {
     is_plain(spec) && is_complete(state) && has_same_surroundings(spec, state, made)
 }
 
-/// Returns whether a settled resource of a running instance needs no look: it is a model whose output is known to stand.
+/// Returns true if a settled resource of a running instance may rest: it is a model whose output is known to exist.
 #[must_use]
 pub fn rests(row: &Row, outputs: &Outputs) -> bool {
     if row.kind.as_str() != KIND || !outputs.chosen().holds(row.uid) {
@@ -30,7 +30,7 @@ pub fn rests(row: &Row, outputs: &Outputs) -> bool {
     }
 }
 
-/// Returns whether a model reads other models alone, at no time of its own, and is nothing but its output.
+/// Returns true if a model only reads other models, depends on no time, and has no tests, partitions or exports.
 fn is_plain(spec: &ModelSpec) -> bool {
     let reads_models_alone =
         spec.sql.is_some() && spec.local_files.is_empty() && source::database(spec).is_none();
@@ -42,13 +42,13 @@ fn is_plain(spec: &ModelSpec) -> bool {
     spec.fault.is_none() && reads_models_alone && has_no_times && is_output_alone
 }
 
-/// Returns whether the last build left nothing to be done.
+/// Returns true if the last build left no work to do.
 fn is_complete(state: &ModelState) -> bool {
     let is_built = !state.build_id.is_empty() && state.output_meaning.is_some();
     is_built && state.local_files.is_empty() && !state.unfinished && !state.stale_input
 }
 
-/// Returns whether what migrations and connectors leave in the engine is what the model was built with.
+/// Returns true if the objects of migrations and connectors are those that the model was built with.
 fn has_same_surroundings(spec: &ModelSpec, state: &ModelState, made: &Made) -> bool {
     let reads = made.read_by_model(&spec.uses);
     let then = &state.made_inputs;

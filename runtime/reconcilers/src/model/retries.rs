@@ -1,4 +1,4 @@
-//! The `retry` of a model: the times at which it is tried again, and the errors after which it is.
+//! The `retry` settings of a model: times of retries, and the errors that are retried.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use watershed_compilers::{
 use watershed_core::{Error, ErrorKind, RetryPolicy};
 use watershed_proto::{ModelSpec, Retry};
 
-/// No wait is longer than this unless it is asked for.
+/// The longest wait between attempts, unless a longer one is set.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
-/// The policy that a spec asks for; none where it says nothing of retries, and of kinds that can't.
+/// Returns the retry policy that a spec sets; none if it sets none or is of another kind than model.
 #[must_use]
 pub fn policy(spec: &Spec) -> Option<RetryPolicy> {
     match spec {
@@ -37,8 +37,8 @@ fn policy_of(retry: &Retry) -> RetryPolicy {
     }
 }
 
-/// The error as the controller is to see it: the spec's patterns say which errors are worth another try. Without
-/// patterns of its own those that may pass by themselves are, and those that the format names.
+/// Returns the error with its retriability set by the spec's patterns. Without patterns, transient errors and those of
+/// the format's default patterns are retried.
 pub(super) fn judged(spec: &ModelSpec, error: Error) -> Error {
     let Some(retry) = &spec.retry else {
         return error;
@@ -55,7 +55,7 @@ pub(super) fn judged(spec: &ModelSpec, error: Error) -> Error {
     Error { kind, ..error }
 }
 
-/// A pattern that can't be read matches nothing; the compiler has said so.
+/// Returns true if a pattern matches a message; invalid patterns, which the compiler has reported, match nothing.
 fn matches(patterns: &[impl AsRef<str>], message: &str) -> bool {
     let mut patterns = patterns.iter().filter_map(|it| Regex::new(it.as_ref()).ok());
     patterns.any(|pattern| pattern.is_match(message))

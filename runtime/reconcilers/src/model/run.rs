@@ -1,4 +1,4 @@
-//! One invocation for a model: look at what is wanted and what is there, decide, act.
+//! One invocation for a model: compare the wanted and the existing output, decide, act.
 //!
 //! Each effect in the engine is one transaction with its record, and the state is written after it. So a run may be
 //! cut off anywhere: the next one finds the record and writes the state.
@@ -51,25 +51,25 @@ pub(super) struct Run<'a> {
     state: State<'a>,
 }
 
-/// An end of a run without an error.
+/// The result of a successful run.
 struct Done {
     outcome: Outcome,
     /// The time of the last build, from which the schedule counts.
     mark: Timestamp,
-    /// The time when the rows came.
+    /// The time when the present rows came.
     since: Timestamp,
 }
 
-/// The rows that a build begins with.
+/// The existing rows that a build starts from.
 enum Base {
-    /// All rows are made.
+    /// The build makes all rows.
     Nothing {
-        /// The build id that it gets; if none, what stands for its kind of output.
+        /// The build id for the output; a new or derived one if none.
         kept: Option<BuildId>,
-        /// The fate of the rows that are there.
+        /// The fate of the existing rows.
         replaced: Fate,
     },
-    /// Rows are put into an output with this record.
+    /// The build adds rows to the output of this record.
     Rows(Box<Record>),
 }
 
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns what writes its rows elsewhere.
+    /// Returns the exporter of the model's rows to files and other databases.
     fn exporter(&self) -> Exporter<'_> {
         Exporter {
             subject: self.subject,
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Brings the output up to date, and then the files that its rows are written to.
+    /// Brings the output up to date, and then the exported files.
     async fn converge_with_files(&self) -> Result<Done, Error> {
         let done = self.converge().await?;
         let outcome = Box::pin(self.exporter().write_files(done.outcome)).await?;
@@ -154,8 +154,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does what an edit needs while something that it reads has failed, and is blocked by that all the same: what reads
-    /// this one, and its schedule, wait for good rows.
+    /// Carries out an edit while a ref has failed. The model stays blocked by the ref, so that its dependents and
+    /// schedule wait for good rows.
     async fn act_on_stale(
         &self,
         failed: &Ref,
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does what was decided.
+    /// Carries out a decision.
     async fn act(&self, decision: Decision, plan: Plan, known_output: KnownOutput) -> Result<Done, Error> {
         let subject = self.subject;
         let now = subject.context.now();
@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Builds the output, by partitions if it has some.
+    /// Builds the output, in partitions if the model has any.
     async fn build_all(&self, plan: Plan, base: Base, known_output: KnownOutput) -> Result<Done, Error> {
         match &self.subject.spec().partitions {
             Some(_) => self.build_partitions(plan, base, known_output).await,
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The record of the output, which has its name now.
+    /// Returns the record of the output, after renaming it if necessary.
     async fn named(&self, known_output: KnownOutput) -> Result<Record, Error> {
         let gone = || Error::transient("output-missing", "the output is gone");
         let record = known_output.record.clone().ok_or_else(gone)?;

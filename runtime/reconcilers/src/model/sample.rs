@@ -1,4 +1,4 @@
-//! Samples: a run over a part of every source, in an environment of its own.
+//! Samples: runs that read a part of every source, in a separate environment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use watershed_dialect::{ENGINE, Words as _};
 use watershed_drivers::olap::{Statement, Statements as _};
 use watershed_proto::ModelSpec;
 
-/// The most rows of a sample that are asked for by number; more is most likely a slip of the hand.
+/// The largest number of sampled rows that may be requested; more is likely a typing error.
 const MOST_ROWS: u64 = 1_000_000_000;
 
 /// The part of every source that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
-    /// So many rows.
+    /// A number of rows.
     Rows(u64),
-    /// The rows of the last so many seconds, by the first column of times.
+    /// The rows of the last seconds (their number), by the first time column.
     Last(u32),
 }
 
@@ -47,14 +47,14 @@ impl fmt::Display for Sample {
 }
 
 impl Sample {
-    /// Returns whether a model is one of those whose rows come from outside, and so are sampled.
+    /// Returns true if a model's rows come from outside, so that they are sampled.
     #[must_use]
     pub fn is_of(spec: &ModelSpec) -> bool {
         spec.defined_as_source || (spec.inputs.is_empty() && !spec.local_files.is_empty())
     }
 
-    /// Returns the statement for a part of the rows of `sql`, whose columns have these names and types. A table without
-    /// times has no last days: it is read whole.
+    /// Returns the statement that reads the sampled part of `sql`, which has the given columns by name and type.
+    /// Without a time column, a sample by time reads all rows.
     pub(super) fn limited(self, sql: &str, columns: &[(String, String)]) -> String {
         match self {
             Self::Rows(rows) => format!("SELECT * FROM ({sql}\n) AS sampled LIMIT {rows}"),
@@ -66,7 +66,7 @@ impl Sample {
     }
 }
 
-/// The first column of times.
+/// Returns the name of the first time column, if there is one.
 fn time_column(columns: &[(String, String)]) -> Option<&str> {
     let mut times = columns.iter().filter(|(_, kind)| ENGINE.is_time_type(kind));
     times.next().map(|(name, _)| name.as_str())

@@ -1,4 +1,4 @@
-//! The schedule of a model: when it is refreshed without an edit.
+//! The schedule of a model, by which it is refreshed without an edit.
 
 use watershed_core::Timestamp;
 use watershed_proto::{Message as _, ModelSpec, Schedule as Said};
@@ -7,12 +7,12 @@ use watershed_schedule::{
     jiff::{self, SignedDuration, tz::TimeZone},
 };
 
-/// Returns the schedule that a spec asks for; none if it has no times.
+/// Returns the schedule that a spec sets; none if it has no times.
 pub(super) fn from_spec(spec: &ModelSpec) -> Option<Schedule> {
     read(spec.refresh_schedule.as_ref())
 }
 
-/// Returns the schedule that a file says; none if it has no times. The compiler has refused what can't be read.
+/// Returns the schedule that a file sets; none if it has no times. The compiler has rejected invalid values.
 pub(crate) fn read(said: Option<&Said>) -> Option<Schedule> {
     let said = said.filter(|said| !said.disable)?;
     if said.cron.is_empty() && said.ticker_seconds == 0 {
@@ -34,10 +34,10 @@ pub(crate) fn read(said: Option<&Said>) -> Option<Schedule> {
     }
 }
 
-/// The fingerprint where there are no times.
+/// The fingerprint of a schedule without times.
 pub(crate) const NO_TIMES: &str = "-";
 
-/// Returns a fingerprint of the times that a file says: an edit of these has a schedule count from then on.
+/// Returns a fingerprint of a schedule's times; when it changes, the schedule counts from then on.
 pub(crate) fn fingerprint(said: Option<&Said>) -> String {
     let (Some(said), Some(_)) = (said, read(said)) else {
         return NO_TIMES.to_owned();
@@ -52,7 +52,7 @@ pub(crate) fn fingerprint(said: Option<&Said>) -> String {
     hash.chars().take(16).collect()
 }
 
-/// Returns the time up to which something was done by a mark: `now` where that is one of a clock that was ahead.
+/// Returns a mark, or `now` if the mark is in the future by a clock that was ahead.
 pub(crate) fn trusted(mark: Timestamp, now: Timestamp) -> Timestamp {
     match watershed_schedule::is_trusted(instant(mark), instant(now)) {
         true => mark,
@@ -60,12 +60,12 @@ pub(crate) fn trusted(mark: Timestamp, now: Timestamp) -> Timestamp {
     }
 }
 
-/// Returns whether something is due `now` that was last done at `mark`.
+/// Returns true if a tick is due at `now`, given the mark of the last one.
 pub(super) fn is_due(schedule: &Schedule, mark: Timestamp, now: Timestamp) -> bool {
     matches!(schedule.due(instant(mark), instant(now)), Due::Now(_))
 }
 
-/// Returns the first due time after `mark`, and after `now` if the mark is in the future.
+/// Returns the first due time after `mark`, or after `now` if the mark is in the future.
 pub(super) fn next(schedule: &Schedule, mark: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let next = schedule.next_after(instant(mark.min(now)))?;
     Some(Timestamp(next.as_millisecond()))

@@ -1,4 +1,4 @@
-//! Models without SQL: files that the engine reads by itself.
+//! Models without SQL, whose files or tables the engine reads directly.
 
 use std::collections::BTreeMap;
 
@@ -17,39 +17,39 @@ use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 use thiserror::Error;
 use watershed_outputs::{database, literal::literal};
 
-/// The reason why there is nothing to send to the engine.
+/// The reason why no statement can be made for a source.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum SourceError {
     /// The connector can't be read from yet.
     #[error("connector \"{0}\" is not supported yet")]
     Connector(String),
-    /// Neither a query nor a table is said.
+    /// The source names neither a query nor a table.
     #[error("`sql` or `table` is missing")]
     NoTable,
-    /// A query for a file of the engine.
+    /// The source runs a query on a database file of the engine, which only supports tables.
     #[error("a query is not sent to the database of connector \"{0}\"")]
     Query(String),
-    /// There is no path.
+    /// The source has no path.
     #[error("a `path` is missing")]
     NoPath,
-    /// A template in it can't be executed.
+    /// A template in the source's settings can't be executed.
     #[error(transparent)]
     Template(#[from] RenderError),
-    /// It is no address of its connector's store.
+    /// The path is not an address in the connector's store.
     #[error("\"{path}\" is no address of connector \"{connector}\"")]
     Address {
-        /// The path as the model says it.
+        /// The path, as the model names it.
         path: String,
-        /// The connector.
+        /// The name of the connector.
         connector: String,
     },
-    /// The format can't be told from the path, or is none that the engine reads.
+    /// The format can't be derived from the path, or is not supported.
     #[error("can't tell the format of \"{0}\"")]
     Format(String),
 }
 
 impl SourceError {
-    /// Stable, for documents.
+    /// Returns the stable code of the error.
     #[must_use]
     pub(super) fn code(&self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl SourceError {
         }
     }
 
-    /// Returns a hint.
+    /// Returns advice on how to fix the error, if there is any.
     #[must_use]
     pub(super) fn hint(&self) -> Option<&str> {
         match self {
@@ -82,7 +82,7 @@ impl SourceError {
     }
 }
 
-/// Returns a model's own SQL as it is sent to the engine: as it stands, or handed on to the database that it is for.
+/// Returns a model's own SQL as sent to the engine: unchanged, or passed on to the database that it is for.
 ///
 /// # Errors
 /// When it is for neither.
@@ -93,7 +93,7 @@ pub(super) fn sent(spec: &ModelSpec, scope: &Scope, sql: String) -> Result<Strin
     }
 }
 
-/// Functions of a lake that stand for tables.
+/// Table functions of a DuckLake.
 const LAKE_FUNCTIONS: [&str; 7] = [
     "current_snapshot",
     "last_committed_snapshot",
@@ -104,7 +104,7 @@ const LAKE_FUNCTIONS: [&str; 7] = [
     "table_insertions",
 ];
 
-/// Returns the statement that reads a table of an attached database, or what the database answers to a query of its own.
+/// Returns the statement that reads a table of an attached database, or the result of a query that the database runs.
 fn of_database(
     system: System,
     spec: &ModelSpec,
@@ -132,7 +132,7 @@ fn of_database(
     }
 }
 
-/// Returns the table of a database that a source reads, if it names one.
+/// Returns the table of a database that a source names, if it names one.
 ///
 /// # Errors
 /// When a template in its settings can't be executed.
@@ -142,8 +142,8 @@ pub(super) fn table(spec: &ModelSpec, scope: &Scope) -> Result<Option<String>, S
     Ok(database::table(&properties).map(str::to_owned))
 }
 
-/// Returns the system whose database a model reads; none if it reads from none. Of the engine's own files it reads tables
-/// alone: SQL is for the engine that models are built on.
+/// Returns the database system that a model reads from, if any. Of the engine's own files only tables can be read, as
+/// SQL runs in the engine that models are built in.
 pub(super) fn database(spec: &ModelSpec) -> Option<System> {
     let names_table = || {
         spec.input_properties
@@ -160,10 +160,10 @@ pub(super) fn database(spec: &ModelSpec) -> Option<System> {
     }
 }
 
-/// Connectors whose files the engine reads by itself.
+/// Connectors whose files the engine reads directly.
 const CONNECTORS: [&str; 2] = ["local_file", "file"];
 
-/// The driver of a model's input; none says that it is the engine under another name.
+/// Returns the driver of a model's input; without one, the connector's name, which is the engine or a driver.
 pub(super) fn driver(spec: &ModelSpec) -> &str {
     match spec.input_driver.as_str() {
         "" => &spec.input_connector,
@@ -171,7 +171,7 @@ pub(super) fn driver(spec: &ModelSpec) -> &str {
     }
 }
 
-/// Refuses SQL that is meant for another system: the engine would take names there for names here.
+/// Returns an error if a model's SQL is for another system, as the engine would resolve its names differently.
 ///
 /// # Errors
 /// When the input is not the engine.
@@ -186,7 +186,7 @@ fn check_sql(spec: &ModelSpec) -> Result<(), SourceError> {
     }
 }
 
-/// Returns the driver of the store that a source reads from; none if it reads files, or is SQL.
+/// Returns the driver of the store that a source reads from; none for sources with files or SQL.
 pub(super) fn store(spec: &ModelSpec) -> Option<Driver> {
     match spec.sql {
         Some(_) => None,
@@ -194,7 +194,7 @@ pub(super) fn store(spec: &ModelSpec) -> Option<Driver> {
     }
 }
 
-/// Returns the addresses, or patterns of them, that a source reads from a store.
+/// Returns the addresses, or patterns of addresses, that a source reads from a store.
 ///
 /// # Errors
 /// When one is none of its connector's store.
@@ -217,8 +217,8 @@ pub(super) fn addresses(spec: &ModelSpec, scope: &Scope) -> Result<Vec<String>, 
     Ok(all)
 }
 
-/// Returns the addresses of the objects that tell whether a source changed: those that it reads or, of a table of a lakehouse,
-/// those that say what it consists of.
+/// Returns the addresses of the objects whose versions show a change of the source: its own, or the log of a lakehouse
+/// table.
 ///
 /// # Errors
 /// As [`addresses`].
@@ -238,7 +238,7 @@ fn path(properties: &MapValue) -> Result<&Value, SourceError> {
         .ok_or(SourceError::NoPath)
 }
 
-/// The SELECT that reads the files of a source; templates in its properties see `scope`.
+/// Returns the SELECT that reads a source; templates in its settings see `scope`.
 ///
 /// # Errors
 /// When the source does not say what to read.
@@ -266,8 +266,7 @@ pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError
     }))
 }
 
-/// Returns the form of the files or objects that a source reads; none where it reads none, or a lakehouse tells what is
-/// in them.
+/// Returns the format of the files or objects that a source reads; none if it reads none, or a lakehouse table.
 pub(super) fn form(spec: &ModelSpec, scope: &Scope) -> Option<Form> {
     if database(spec).is_some() {
         return None;
@@ -282,7 +281,7 @@ pub(super) fn form(spec: &ModelSpec, scope: &Scope) -> Option<Form> {
     }
 }
 
-/// Returns the local paths or patterns that a source reads, templates executed.
+/// Returns the local paths or patterns that a source reads, with templates executed.
 pub(super) fn local_paths(spec: &ModelSpec, scope: &Scope) -> Vec<String> {
     if spec.sql.is_some() || !CONNECTORS.contains(&driver(spec)) || database(spec).is_some() {
         return Vec::new();
@@ -295,7 +294,7 @@ pub(super) fn local_paths(spec: &ModelSpec, scope: &Scope) -> Vec<String> {
     local.map(str::to_owned).collect()
 }
 
-/// Returns the question what the engine takes one file of CSV for, with the options that a source says.
+/// Returns the statement that asks the engine for its guesses about a CSV file, given the options that the source sets.
 ///
 /// # Errors
 /// When a template in its settings can't be executed.
@@ -314,7 +313,7 @@ pub(super) fn sniff(
     }))
 }
 
-/// Returns the texts of a value that is one, or a list of them.
+/// Returns the texts of a value, which is one text or a list.
 fn texts(value: &Value) -> Vec<&str> {
     match value.as_list() {
         Some(list) => list.iter().filter_map(Value::as_str).collect(),
@@ -322,7 +321,7 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns the value of an option of the engine's readers, as a source says it.
+/// Returns the value of a reader option that a source sets, if it does.
 pub(super) fn option<'a>(spec: &'a ModelSpec, name: &str) -> Option<&'a Value> {
     let properties = spec.input_properties.as_ref()?;
     let engine = properties.get(RAW_OPTIONS).and_then(Value::as_map);
@@ -331,10 +330,10 @@ pub(super) fn option<'a>(spec: &'a ModelSpec, name: &str) -> Option<&'a Value> {
         .or_else(|| engine.and_then(|options| options.get(name)))
 }
 
-/// The options of the reader that are written as SQL.
+/// The key of reader options that are written as SQL.
 const RAW_OPTIONS: &str = "duckdb";
 
-/// A value with the templates in its texts executed.
+/// Returns a value with the templates in its texts executed.
 fn rendered(value: &Value, scope: &Scope) -> Result<Value, RenderError> {
     let kind = match &value.kind {
         Some(Kind::String(text)) => Some(Kind::String(render_text(text, scope)?)),
@@ -349,7 +348,7 @@ fn rendered(value: &Value, scope: &Scope) -> Result<Value, RenderError> {
     Ok(Value { kind })
 }
 
-/// The same for options of the reader whose texts are SQL.
+/// Returns reader options written as SQL with the templates in them executed.
 fn rendered_sql(options: &Value, scope: &Scope) -> Result<Value, RenderError> {
     let Some(Kind::Map(map)) = &options.kind else {
         return rendered(options, scope);
@@ -379,7 +378,7 @@ fn rendered_map(map: &MapValue, scope: &Scope) -> Result<MapValue, RenderError> 
     })
 }
 
-/// Returns the format of files: the one that is said, or that of a path's ending.
+/// Returns the format of files: the given one, or that of the path's extension.
 fn format(path: &str, format: Option<&str>) -> Option<DataFormat> {
     let path = path.to_ascii_lowercase();
     // Of an address of the web a query may follow.
@@ -407,10 +406,10 @@ fn format(path: &str, format: Option<&str>) -> Option<DataFormat> {
     }
 }
 
-/// Values of `format` that say how values of JSON stand in a file.
+/// Values of `format` that describe the layout of JSON in a file.
 const JSON_FORMS: [&str; 5] = ["array", "auto", "nd", "newline_delimited", "unstructured"];
 
-/// Returns the ways in which files are read: those of a `duckdb` map as they stand, known ones beside the path as values.
+/// Returns the options of the reader: those under `duckdb` as SQL, and known ones beside the path as values.
 fn options(properties: &MapValue) -> Vec<ReaderOption> {
     let beside = properties
         .fields

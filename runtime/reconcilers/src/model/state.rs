@@ -1,5 +1,5 @@
-//! The state of a model: the first row of a query, read after a build and seen by the next incremental one. A query to the
-//! database that the model reads tells as well whether anything changed there.
+//! The state of a model: the first row of a query, read after a build and seen by the next incremental one. If the
+//! query is for the database that the model reads, its row also shows whether anything changed there.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use watershed_proto::{ListValue, MapValue, Message, ModelSpec, ModelState, Value
 
 use super::{failure, source};
 
-/// The query that yields the state of a model, templates executed; none where it has no state.
+/// Returns the query for the state of a model, with templates executed; none for a model without a state.
 ///
 /// # Errors
 /// When its template can't be executed, or it is no SQL.
@@ -34,8 +34,8 @@ pub(super) fn query(spec: &ModelSpec, scope: &Scope) -> Result<Option<StateQuery
     Ok(Some(StateQuery { sql, put }))
 }
 
-/// Returns true if the query of a model's state is for the database that the model reads: it tells whether rows changed
-/// there, and is asked before a build as well.
+/// Returns true if the state query is for the database that the model reads, so that it also runs before a build to
+/// detect changes.
 pub(super) fn asks_input(spec: &ModelSpec) -> bool {
     let properties = spec
         .incremental_state
@@ -45,7 +45,7 @@ pub(super) fn asks_input(spec: &ModelSpec) -> bool {
     connector == Some(spec.input_connector.as_str()) && source::database(spec).is_some()
 }
 
-/// Puts a row into an encoded record.
+/// Adds a state row to an encoded record.
 fn put(record: &[u8], row: NamedRow) -> Vec<u8> {
     let Ok(mut state) = ModelState::decode(record) else {
         return record.to_vec();
@@ -54,7 +54,7 @@ fn put(record: &[u8], row: NamedRow) -> Vec<u8> {
     state.encode_to_vec()
 }
 
-/// A row as templates see it.
+/// Converts a row to a mapping for templates.
 pub(super) fn map(row: NamedRow) -> MapValue {
     let fields = row.into_iter().map(|(name, of)| (name, value(of)));
     MapValue {

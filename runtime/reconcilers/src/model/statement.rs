@@ -1,4 +1,4 @@
-//! A model in the engine's terms, as plain functions of its spec: its statement, its name there, its shape.
+//! The statement, output name and shape of a model, as pure functions of its spec.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use watershed_proto::{ModelSpec, OutputKind, SqlSource};
 use super::{failure, record::Shape, source};
 use crate::places::source as place;
 
-/// The statement as it is sent to the engine: templates executed, files turned into a SELECT.
+/// Returns the statement for the engine, with templates executed and files read by a SELECT.
 ///
 /// `paths` are the model's files, for places in errors.
 ///
@@ -25,7 +25,7 @@ pub fn sql(
     sql_in(spec, &scope(spec.variables.clone(), name, environment), paths)
 }
 
-/// The statement as its templates say it in a scope.
+/// Returns the statement for the engine, with templates executed in the given scope.
 ///
 /// # Errors
 /// As [`sql`].
@@ -59,7 +59,7 @@ pub(crate) fn scope(variables: BTreeMap<String, String>, name: &str, environment
     }
 }
 
-/// The name of the output: `output.table`, else the model's own.
+/// Returns the name of the output: `output.table`, or else the model's name.
 #[must_use]
 pub fn table<'a>(spec: &'a ModelSpec, name: &'a str) -> &'a str {
     let table = spec
@@ -69,7 +69,7 @@ pub fn table<'a>(spec: &'a ModelSpec, name: &'a str) -> &'a str {
     table.filter(|table| !table.is_empty()).unwrap_or(name)
 }
 
-/// Returns true if the output is a view or a table.
+/// Returns the shape of the output: a view or a table.
 #[must_use]
 pub fn shape(spec: &ModelSpec) -> Shape {
     match spec.output_kind() {
@@ -78,7 +78,7 @@ pub fn shape(spec: &ModelSpec) -> Shape {
     }
 }
 
-/// Returns whether to make a view of this spec is to give the engine its text, which is always the same, and nothing else.
+/// Returns true if building the spec only creates a view from a text that never varies.
 pub(super) fn is_text_alone(spec: &ModelSpec) -> bool {
     let is_alone = spec.tests.is_empty()
         && spec.init_queries.is_empty()
@@ -90,7 +90,7 @@ pub(super) fn is_text_alone(spec: &ModelSpec) -> bool {
     shape(spec) == Shape::View && is_alone && text.is_some_and(is_fixed)
 }
 
-/// Returns whether the templates of a text do nothing but to name what it reads: others may tell the time.
+/// Returns true if the templates of a text only name refs; other templates may vary, for example by time.
 fn is_fixed(text: &str) -> bool {
     let is_ref = |rest: &str| {
         let inner = rest
@@ -102,7 +102,7 @@ fn is_fixed(text: &str) -> bool {
     text.split("{{").skip(1).all(is_ref)
 }
 
-/// The place of a byte of the sent statement in the model's file.
+/// Returns the position in the model's file for a byte of the sent statement.
 pub(super) fn place_of(
     spec: &ModelSpec,
     paths: &[impl AsRef<str>],
@@ -131,7 +131,7 @@ fn template_place(
         .map(|source| place::in_file_at(source, path, at))
 }
 
-/// The first line of the SQL that is no comment.
+/// Returns the position of the first line of the SQL that is not a comment.
 fn query_place(spec: &ModelSpec, paths: &[impl AsRef<str>]) -> Option<SourcePosition> {
     let (source, path) = (spec.sql.as_ref()?, sql_path(spec, paths)?);
     let is_query = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("--");
@@ -144,7 +144,7 @@ fn query_place(spec: &ModelSpec, paths: &[impl AsRef<str>]) -> Option<SourcePosi
     Some(place::in_file_at(source, path, TextPosition { line, column: 1 }))
 }
 
-/// The file that holds the SQL: files move without an edit of the spec, so what is known of them now counts.
+/// Returns the path of the file with the SQL, as it is now, since files can move without an edit of the spec.
 fn sql_path<'a>(spec: &'a ModelSpec, paths: &'a [impl AsRef<str>]) -> Option<&'a str> {
     let paths = || paths.iter().map(AsRef::as_ref);
     let told = spec.sql.as_ref().map(|source| source.path.as_str());
@@ -165,7 +165,7 @@ fn start_of(path: &str) -> SourcePosition {
     }
 }
 
-/// Returns the part of a spec that decides the output, as text: no fingerprints, places or faults.
+/// Returns a copy of a spec reduced to what decides the output, without fingerprints, places and faults.
 pub(super) fn decisive(spec: &ModelSpec) -> ModelSpec {
     let sql = spec.sql.as_ref().map(|sql| SqlSource {
         text: sql.text.clone(),

@@ -1,4 +1,4 @@
-//! Reasons to build a model again that its spec allows, and the effect that it lets an edit have.
+//! The reasons to build a model again that its spec allows, and the effect of an edit on its rows.
 
 use watershed_core::Timestamp;
 use watershed_proto::{IncrementalOutput, IncrementalStrategy, ModelChangeMode, ModelSpec};
@@ -9,19 +9,18 @@ use super::{
     schedule,
 };
 
-/// Returns true if builds add to the rows that are there. With partitions, a build that takes the place of all rows
-/// needs all of them.
+/// Returns true if builds add to existing rows. With partitions, a build that replaces all rows needs every partition.
 pub(super) fn adds_rows(spec: &ModelSpec) -> bool {
     let strategy = spec.incremental_output.as_ref().map(IncrementalOutput::strategy);
     spec.incremental && (spec.partitions.is_none() || strategy != Some(IncrementalStrategy::Overwrite))
 }
 
-/// Returns whether the last build left partitions that failed.
+/// Returns true if partitions failed in the last build.
 pub(super) fn has_left(record: &Record) -> bool {
     record.partitions.is_some_and(|partitions| partitions.failed > 0)
 }
 
-/// Returns the reasons that count now for an output with this record.
+/// Returns the reasons to build again that apply now, given the record of the output.
 pub(super) fn triggers(spec: &ModelSpec, record: &Record, now: Timestamp) -> Triggers {
     let said = spec.refresh_schedule.as_ref();
     let mark = record.mark(now);
@@ -32,7 +31,7 @@ pub(super) fn triggers(spec: &ModelSpec, record: &Record, now: Timestamp) -> Tri
     }
 }
 
-/// Returns the effect of another definition on an output with this record.
+/// Returns the effect of a changed definition on the output of a record.
 pub(super) fn on_edit(spec: &ModelSpec, record: &Record) -> OnEdit {
     match spec.change_mode() {
         ModelChangeMode::Manual => OnEdit::Hold,

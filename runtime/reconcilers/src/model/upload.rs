@@ -1,4 +1,4 @@
-//! The objects that a model's rows are written to: whose they are, and which of them are to be written.
+//! The objects in stores to which a model's rows are exported: their owner, and which must be written.
 //!
 //! An object is a model's own by the mark in its metadata, which names the model and the content, or by its version in the
 //! catalog. Anything else at its address is somebody's, and stays.
@@ -13,7 +13,7 @@ use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState};
 
 use super::{export, failure};
 
-/// Returns the address that a spec asks for, its template executed.
+/// Returns the address that an export names, with its template executed.
 ///
 /// # Errors
 /// When the template can't be executed, or its address is none that rows are written to.
@@ -40,7 +40,7 @@ pub(super) fn address_of(base: &str, file: &str) -> String {
     }
 }
 
-/// The mark of an object that a model wrote.
+/// The mark of an object that a model wrote: the model's id and a digest of the content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     uid: Uuid,
@@ -53,19 +53,19 @@ impl Mark {
         Self { uid, content }
     }
 
-    /// Returns the mark as it stands in metadata.
+    /// Returns the mark as a text for metadata.
     pub(super) fn text(&self) -> String {
         let content: String = self.content.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{}:{content}", self.uid)
     }
 
-    /// Returns true if the mark of an object is that of this model, whatever its content.
+    /// Returns true if an object's mark is that of the model `uid`, whatever the content.
     fn is_of(uid: Uuid, mark: &str) -> bool {
         let owner = mark.split_once(':').map(|(owner, _)| owner);
         owner.and_then(|owner| Uuid::try_parse(owner).ok()) == Some(uid)
     }
 
-    /// Returns true if the mark of an object names the same content, whoever wrote it.
+    /// Returns true if an object's mark names the same content, whichever model wrote it.
     fn has_content(&self, mark: &str) -> bool {
         let own = self.text();
         let content = |text: &str| text.split_once(':').map(|(_, content)| content.to_owned());
@@ -73,7 +73,7 @@ impl Mark {
     }
 }
 
-/// The recorded files of the same place, those that stand there and those that were about to.
+/// Returns the recorded files at an address, both current and about to be written, each with its name.
 pub(super) fn recorded<'a>(
     known: &'a ExportState,
     address: &str,
@@ -87,7 +87,7 @@ pub(super) fn recorded<'a>(
         .flat_map(|files| files.files.iter().map(|(name, file)| (name.as_str(), file)))
 }
 
-/// Returns true if an object is the model's own: by its version in the catalog, or by its mark.
+/// Returns true if an object is the model's own, by a recorded version or by its mark.
 pub(super) fn is_own(uid: Uuid, standing: &Standing, versions: &[&str]) -> bool {
     let by_mark = standing
         .mark
@@ -96,18 +96,18 @@ pub(super) fn is_own(uid: Uuid, standing: &Standing, versions: &[&str]) -> bool 
     by_mark || versions.contains(&standing.version.as_str())
 }
 
-/// The thing to do about one object.
+/// The action for one object of an export.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// It has the content already, in this version.
+    /// The object already has the content, in the given version.
     Nothing(String),
-    /// It is to be written.
+    /// The object must be written.
     Write(Over),
-    /// It is somebody else's.
+    /// The object belongs to somebody else.
     Taken,
 }
 
-/// Decides about one object.
+/// Decides on the action for one object.
 pub(super) fn due(uid: Uuid, wanted: &LocalFileState, standing: Option<&Standing>, versions: &[&str]) -> Due {
     let Some(standing) = standing else {
         return Due::Write(Over::Nothing);
@@ -127,7 +127,7 @@ pub(super) fn due(uid: Uuid, wanted: &LocalFileState, standing: Option<&Standing
     }
 }
 
-/// Takes the digest of each file below a folder, or of the one file.
+/// Computes the digest of each file below a folder, or of the single file.
 ///
 /// # Errors
 /// When one can't be read.
@@ -150,12 +150,12 @@ pub(super) fn digests(place: &Path, files: &mut BTreeMap<String, LocalFileState>
     Ok(())
 }
 
-/// Returns true if files are objects in a store.
+/// Returns true if exported files are objects in a store.
 pub(super) fn is_in_store(files: &ExportedFiles) -> bool {
     !files.connector.is_empty()
 }
 
-/// An object that is somebody's.
+/// Returns the error that an object belongs to somebody else.
 pub(super) fn taken(address: &str) -> Error {
     let message =
         format!("\"{address}\" was not written by this model, or was changed since: it stays as it is");
@@ -166,7 +166,7 @@ pub(super) fn taken(address: &str) -> Error {
     }
 }
 
-/// The error of a store about an object of ours.
+/// Returns the error that a store reports about an exported object.
 pub(super) fn refused(error: &StoreError) -> Error {
     match error {
         StoreError::Taken(address) => taken(address),

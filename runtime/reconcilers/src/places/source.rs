@@ -1,18 +1,18 @@
-//! From a place in the SQL that the engine was sent to a place in the file that it came from.
+//! Mapping from a place in sent SQL to the place in its source file.
 
 use watershed_core::SourcePosition;
 use watershed_drivers::olap::TextPosition;
 use watershed_proto::SqlSource;
 
-/// The place in the file of byte `offset` of `sent`, which is the text of `source` with its templates executed.
-/// Without an offset, where the SQL begins.
+/// Returns the position in the file for byte `offset` of `sent`, which was rendered from `source`; without an offset,
+/// the position where the SQL begins.
 #[must_use]
 pub(crate) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option<usize>) -> SourcePosition {
     let offset = offset.map_or(0, |offset| in_text(&source.text, sent, offset));
     in_file_at(source, path, TextPosition::at_byte(&source.text, offset))
 }
 
-/// The place in the file of a place in the text of `source`.
+/// Returns the position in the file for a position in the text of `source`.
 #[must_use]
 pub(crate) fn in_file_at(source: &SqlSource, path: &str, at: TextPosition) -> SourcePosition {
     let before = if at.line == 1 {
@@ -31,8 +31,8 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX / 2)
 }
 
-/// The byte of `text` that byte `offset` of `sent` came from: exact outside of what templates yielded, else where the
-/// template begins. Lines are compared one by one while templates yield no line breaks.
+/// Returns the byte of `text` that byte `offset` of `sent` came from; inside rendered output, the start of the
+/// template. Texts are compared line by line unless templates render line breaks.
 fn in_text(text: &str, sent: &str, offset: usize) -> usize {
     let lines = |text: &str| text.split('\n').count();
     if lines(text) != lines(sent) {
@@ -50,7 +50,7 @@ fn in_text(text: &str, sent: &str, offset: usize) -> usize {
     text.len()
 }
 
-/// Aligns two texts at their common beginning and their common end.
+/// Maps an offset from `sent` to `text` by aligning their common start and common end.
 fn aligned(text: &str, sent: &str, offset: usize) -> usize {
     let beginning = text.bytes().zip(sent.bytes()).take_while(|(a, b)| a == b).count();
     if offset < beginning || text == sent {
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// The (line, column) of the first `wanted` in `sent`.
+    /// Returns the (line, column) of the first `wanted` in `sent`.
     fn place(source: &SqlSource, sent: &str, wanted: &str) -> (u32, u32) {
         let place = in_file(source, &source.path, sent, Some(sent.find(wanted).unwrap()));
         (place.line, place.column)

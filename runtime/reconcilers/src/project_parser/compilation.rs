@@ -1,5 +1,4 @@
-//! A project's folder, compiled: what [`Folder`] sees, fed to the compiler, with what it learned kept between
-//! processes.
+//! The compilation of a project's folder, with the answers of the engine's parser cached between processes.
 
 use std::{
     collections::BTreeMap,
@@ -22,10 +21,10 @@ use super::folder::{Folder, FolderError};
 use super::origins::Changed;
 use super::touched::Scope;
 
-/// More than the largest project needs, in bytes.
+/// The largest size of a cache file, in bytes; the largest projects need less.
 const LARGEST_CACHE: usize = 256 << 20;
 
-/// A project's folder and what it declares.
+/// A project's folder, and the project compiled from it.
 #[derive(Debug)]
 pub struct Compilation {
     root: PathBuf,
@@ -37,8 +36,8 @@ pub struct Compilation {
 }
 
 impl Compilation {
-    /// The project below `root`, not looked at yet. `cache` is a file that keeps what the engine's parser said, so
-    /// that an unchanged project asks it nothing; it is read now, and anybody may delete it.
+    /// Creates the compilation of the project in `root`, without looking at files yet. `cache` is a file with answers
+    /// of the engine's parser, read now, so that an unchanged project needs no parsing; it may be deleted at any time.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, options: Options, cache: Option<PathBuf>) -> Self {
         let mut project = Project::new(options);
@@ -58,20 +57,20 @@ impl Compilation {
         }
     }
 
-    /// Returns the project's folder.
+    /// Returns the folder of the project.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The same for a project that is confined to some folders: links that lead out of them are not followed.
+    /// Confines the project to the folders of a sandbox: links that lead out of them are not followed.
     #[must_use]
     pub fn confined(mut self, sandbox: Option<Sandbox>) -> Self {
         self.folder = Folder::confined(sandbox);
         self
     }
 
-    /// Looks at the files in `scope` and compiles what changed since the last look. Blocks.
+    /// Reads the files in `scope` and compiles those that changed since the last look. Blocks.
     ///
     /// # Errors
     /// When the folder can't be listed. Then nothing is known anew.
@@ -87,12 +86,12 @@ impl Compilation {
         Ok(changes)
     }
 
-    /// Notes that all changes up to now are in the catalog.
+    /// Records that all changes so far have been applied to the catalog.
     pub(super) fn changes_are_applied(&mut self) {
         self.changed.clear();
     }
 
-    /// After the first look: only what was written since then is known to have changed, what is new, and what is gone.
+    /// Limits the known changes after a first look to files that were written since `then`, are new, or are gone.
     pub(super) fn forget_unchanged_since(&mut self, then: Timestamp, rows: &[Arc<Row>]) {
         let folder = &self.folder;
         let rows: Vec<&Row> = rows.iter().map(Arc::as_ref).collect();
@@ -100,13 +99,13 @@ impl Compilation {
             .forget_old(&rows, |path| folder.is_written_after(path, then.0));
     }
 
-    /// Says of each edit which files are behind it.
+    /// Sets the origin of each edit to the files behind it.
     pub(super) fn say_origins(&self, batch: Batch, rows: &[Arc<Row>]) -> Batch {
         let rows: Vec<&Row> = rows.iter().map(Arc::as_ref).collect();
         self.changed.say(batch, &rows)
     }
 
-    /// The project as of the last look.
+    /// Returns the project as of the last look.
     #[must_use]
     pub fn project(&self) -> &Project {
         &self.project
@@ -119,7 +118,7 @@ impl Compilation {
     }
 }
 
-/// The variables of the project below `root`, from its manifest and its `.env` files alone. Blocks.
+/// Returns the variables of the project in `root`, read from its manifest and `.env` files only. Blocks.
 ///
 /// # Errors
 /// When the folder can't be listed.
@@ -127,7 +126,7 @@ pub fn variables(root: &Path, options: Options) -> Result<BTreeMap<String, Strin
     Ok(surroundings(root, options)?.variables().clone())
 }
 
-/// The bounds of the trash of the project below `root`, as its manifest has them. Blocks.
+/// Returns the bounds of the trash that the manifest of the project in `root` sets. Blocks.
 ///
 /// # Errors
 /// When the folder can't be listed.
@@ -135,7 +134,7 @@ pub fn trash(root: &Path, options: Options) -> Result<TrashLimits, FolderError> 
     Ok(settings::trash_limits(&surroundings(root, options)?))
 }
 
-/// The users of the manifest of the project below `root` whose view of the data can be tried, with their attributes. Blocks.
+/// Returns the mock users, with their attributes, that the manifest of the project in `root` lists. Blocks.
 ///
 /// # Errors
 /// When the folder can't be listed.
@@ -143,8 +142,8 @@ pub fn mock_users(root: &Path, options: Options) -> Result<Vec<MapValue>, Folder
     Ok(surroundings(root, options)?.mock_users().to_vec())
 }
 
-/// The settings of all jobs, services and managed resources of the project below `root`, as its manifest has them: nothing
-/// else is looked at. Blocks.
+/// Returns the settings for jobs, services and managed resources from the manifest of the project in `root`, without
+/// reading other files. Blocks.
 pub fn programs(root: &Path, options: Options) -> (WorkloadSettings, ManagerSettings) {
     let read = |name: &str| {
         let content = regular::read(&root.join(name), FileEvent::MAX_BYTES).ok()?;
@@ -158,7 +157,7 @@ pub fn programs(root: &Path, options: Options) -> (WorkloadSettings, ManagerSett
     (project.workloads(), project.managers().clone())
 }
 
-/// A project with its manifest and its `.env` files alone.
+/// Returns a project compiled from the manifest and the `.env` files only.
 fn surroundings(root: &Path, options: Options) -> Result<Project, FolderError> {
     let mut events = Folder::default().look(root, &Scope::Everything)?;
     events.retain(|event| {
@@ -173,7 +172,7 @@ fn surroundings(root: &Path, options: Options) -> Result<Project, FolderError> {
     Ok(project)
 }
 
-/// Writes a file that others may be reading: by rename, under a name that nobody else writes to.
+/// Replaces a file atomically, by renaming a file of a unique name.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

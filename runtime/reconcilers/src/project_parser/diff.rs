@@ -1,4 +1,4 @@
-//! The difference between a parse and the catalog: one batch, computed without touching anything.
+//! The difference between a parse and the catalog as one batch of edits, computed without side effects.
 //!
 //! [`Diff::new`] compares what the files declare with the rows that the parser owns. Its rules:
 //!
@@ -28,47 +28,47 @@ use super::{
 };
 use crate::{managed, model::retries};
 
-/// The kind that others read by name.
+/// The kind whose resources are read by name.
 const MODEL: &str = Kind::Model.as_str();
 
-/// The most levels of parts below a managed resource.
+/// The largest depth of parts below a managed resource.
 const PART_LEVELS: usize = 4;
 
-/// Version of the spec messages of parsed kinds.
+/// The format number of the specs of parsed kinds.
 const SPEC_FORMAT: u32 = 1;
 
-/// The resources that the files declare, as a parse found them.
+/// The result of a parse: declared resources and findings.
 #[derive(Debug)]
 pub struct Parsed<'a> {
-    /// All resources.
+    /// The resources that the files declare.
     pub resources: Vec<&'a Resource>,
-    /// Files that are there and do not compile.
+    /// Files that exist and do not compile.
     pub broken_paths: BTreeSet<&'a str>,
     /// All findings, by file and place.
     pub diagnostics: &'a [Diagnostic],
 }
 
-/// The edits that bring the catalog to what the files declare.
+/// The edits that change the catalog to what the files declare.
 #[derive(Debug, Default)]
 pub struct Diff {
-    /// The edits, to be applied as one.
+    /// The edits, to be applied atomically.
     pub batch: Batch,
-    /// Faults of the files in view of the catalog.
+    /// Faults of the files that only the catalog shows.
     pub findings: Vec<Diagnostic>,
 }
 
-/// A resource as it is to be in the catalog.
+/// A resource as it should be in the catalog.
 struct Wanted<'a> {
     resource: &'a Resource,
     spec: Vec<u8>,
     refs: Vec<Ref>,
-    /// Its own policy for retries, if it says one.
+    /// The resource's own retry policy, if it sets one.
     retry: Option<RetryPolicy>,
 }
 
 impl Diff {
-    /// Compares `parsed` with the live `rows` of the catalog. `parser` owns what is parsed; `fresh` gives new
-    /// identities.
+    /// Compares `parsed` with the live `rows` of the catalog. `parser` is the owner of parsed resources; `fresh`
+    /// returns new uids.
     #[must_use]
     pub fn new(parsed: &Parsed<'_>, rows: &[Arc<Row>], parser: Uid, fresh: impl FnMut() -> Uid) -> Self {
         let mut comparison = Comparison::new(parsed, rows, parser);
@@ -86,17 +86,17 @@ impl Diff {
     }
 }
 
-/// The comparison: each row of the parser beside the resource that it is to become.
+/// The comparison of the parser's rows with the wanted resources.
 struct Comparison<'a> {
     parsed: &'a Parsed<'a>,
     parser: Uid,
     owned: BTreeMap<Key, &'a Row>,
-    /// Names that belong to resources of somebody else.
+    /// Keys of resources that others own.
     others: BTreeSet<Key>,
-    /// The parts of managed resources, by their owner.
+    /// The parts of managed resources, by the uid of their owner.
     parts: BTreeMap<Uid, Vec<&'a Row>>,
     wanted: BTreeMap<Key, Wanted<'a>>,
-    /// Rows whose files do not compile, and why.
+    /// The keys of rows whose files do not compile, with the fault.
     kept: BTreeMap<Key, Fault>,
     findings: Vec<Diagnostic>,
 }
@@ -150,7 +150,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns true if a row's file, which does not compile, would win over `resource`, which another file declares.
+    /// Returns true if the uncompilable file of a row would win the name over `resource`, which another file declares.
     fn outranks(&self, row: &Row, resource: &Resource) -> bool {
         let shared = row
             .paths
@@ -192,7 +192,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Keeps what files that do not compile declared before.
+    /// Keeps the rows whose files do not compile.
     fn keep_broken(&mut self) {
         let unclaimed = self
             .owned
@@ -204,9 +204,8 @@ impl<'a> Comparison<'a> {
             .collect();
     }
 
-    /// Adds refs to kept models: to the compiler, which knows the files alone, their names are those of tables that
-    /// somebody else made. A text that only happens to hold such a name waits for the broken file to be mended, which
-    /// is the lesser evil.
+    /// Adds refs to kept models, whose names the compiler takes for undeclared tables. A text that merely equals such a
+    /// name also becomes a ref until the broken file is mended.
     fn bind_to_kept(&mut self) {
         let kept = self.kept.keys().filter(|key| key.kind.as_str() == MODEL);
         let kept = kept
@@ -237,7 +236,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Adds the refs of what reports how resources stand.
+    /// Adds the refs of alerts and reports about the status of other resources.
     fn watch_all_others(&mut self) {
         let kept = self
             .kept
@@ -266,7 +265,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The first finding about one of `paths`.
+    /// Returns the first error about one of `paths` as a fault.
     fn fault<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Fault {
         let paths = paths.collect::<Vec<_>>();
         let errors = self
@@ -323,7 +322,7 @@ impl<'a> Comparison<'a> {
         edits
     }
 
-    /// The rows that live on under another name, by that name.
+    /// Returns the rows that continue under another name, by the new name.
     fn renames(&self) -> BTreeMap<Key, &'a Row> {
         let gone = |key: &Key| !self.wanted.contains_key(key) && !self.kept.contains_key(key);
         let changed = |key: &Key, row: &Row| {
@@ -409,8 +408,8 @@ impl<'a> Comparison<'a> {
         edits
     }
 
-    /// Renames the parts of a managed resource with it, in the same batch: so files that trade their names do as well. Those of
-    /// another name than the owner's are the owner's to rename.
+    /// Renames the parts of a managed resource in the same batch, so that exchanged names of files work. Parts without
+    /// the owner's name as prefix are left to the owner.
     fn rename_parts(&self, owner: &Row, name: &str, levels: usize, edits: &mut Vec<Edit>) {
         let Some(below) = levels.checked_sub(1) else {
             return;
@@ -427,7 +426,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// A ref of the files as the catalog has it.
+/// Converts a ref of the compiler to one of the catalog.
 fn reference(to: &ResourceRef) -> Ref {
     Ref {
         required: match to.requirement() {
@@ -448,12 +447,12 @@ fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
     (*spec != *row.spec).then(|| Edit::update(row.uid, update))
 }
 
-/// The stored spec; none for kinds without one, and where the bytes can't be read.
+/// Decodes the spec of a row; none for kinds without a spec and for invalid bytes.
 fn spec_of(row: &Row) -> Option<Spec> {
     managed::decode(row)
 }
 
-/// Returns true if a row's spec means what `spec` says, and has the same fault.
+/// Returns true if a row's spec has the same meaning and fault as `spec`.
 fn says_same(row: &Row, spec: &[u8]) -> bool {
     if *row.spec == *spec {
         return true;
@@ -505,17 +504,17 @@ fn paths(resource: &Resource) -> Arc<[Arc<str>]> {
         .collect()
 }
 
-/// The label of a resource's tags.
+/// The name of the label that holds a resource's tags.
 const TAGS: &str = "tags";
 
-/// Returns the labels that a resource has in the catalog: its tags.
+/// Returns the labels of a resource in the catalog, which hold its tags.
 #[must_use]
 pub fn labels(resource: &Resource) -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
     let tags = (!resource.tags.is_empty()).then(|| (TAGS.into(), resource.tags.join(",").into()));
     Arc::new(tags.into_iter().collect())
 }
 
-/// Returns the labels of a resource after a parse: others than tags are not the parser's and stay.
+/// Returns the labels of a resource after a parse; other labels than tags are kept.
 fn labels_over(
     before: &BTreeMap<Arc<str>, Arc<str>>,
     resource: &Resource,
@@ -551,7 +550,7 @@ fn name_collision(resource: &Resource) -> Diagnostic {
     )
 }
 
-/// A finding about the whole file of a resource.
+/// Returns a finding about the whole file of a resource.
 fn finding(resource: &Resource, code: &str, message: String, hint: &str) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error.into(),

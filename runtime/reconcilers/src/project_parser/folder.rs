@@ -1,4 +1,4 @@
-//! The project's folder: which files it has that are compiled, and what changed since the last look.
+//! The files of a project's folder that are compiled, and their changes since the last look.
 //!
 //! A file is read again only if its inode, size or times differ from the last look, or if it changed so shortly
 //! before that look that it may have changed again without showing it. What can't be read is told as such, never
@@ -26,47 +26,46 @@ use super::touched::Scope;
 /// Extensions of files that are compiled.
 const EXTENSIONS: [&str; 4] = ["env", "sql", "yaml", "yml"];
 
-/// Prefixes of the names of files that other programs leave beside a file: locks of editors, attributes that a foreign
-/// disk can't hold.
+/// Prefixes of names of files that other programs leave behind, such as locks of editors.
 const LEFT_OVERS: [&str; 2] = [".#", "._"];
 
-/// The time that after its last change a file may change again without a visible change of its time.
+/// The time during which a file can change again without a new modification time.
 const CLOCK_GRAIN: Duration = Duration::from_secs(2);
 
-/// The reason why the project's files are not known.
+/// The reason why the project's files can't be listed.
 #[derive(Debug, Error)]
 pub enum FolderError {
-    /// The project's folder is not there.
+    /// The folder of the project does not exist.
     #[error("the project's folder `{path}` does not exist")]
     Missing {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
     },
-    /// A folder could not be listed.
+    /// A folder can't be listed.
     #[error("can't list `{path}`")]
     Unlisted {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// The project's files as they were last seen.
+/// The project's files as of the last look.
 #[derive(Debug, Default)]
 pub struct Folder {
     seen: BTreeMap<String, Seen>,
-    /// The whole folder was looked at once, so that a look at parts of it says what changed.
+    /// True if the whole folder was listed once, so that partial looks yield changes.
     is_known: bool,
-    /// The folders that files may lie in, if it is confined to some.
+    /// The folders that files may lie in; none without confinement.
     sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
-    /// A file, and when that was looked at.
+    /// A file, with the time at which it was inspected.
     File { stamp: Stamp, at: SystemTime },
-    /// Something of that name that can't be read.
+    /// A file that can't be read.
     Problem(FileProblem),
 }
 
@@ -79,7 +78,7 @@ struct Stamp {
 }
 
 impl Folder {
-    /// Nothing seen yet, of a folder whose links must not lead out of the sandbox.
+    /// Creates the folder, without any files seen, for a project that links must not lead out of.
     #[must_use]
     pub fn confined(sandbox: Option<Sandbox>) -> Self {
         Self {
@@ -88,8 +87,8 @@ impl Folder {
         }
     }
 
-    /// Returns the changes of the files below `root` since the last look, in order of their paths. The first look is at
-    /// everything, whatever `scope` says. Lists at most one more than are compiled: that many are refused as a whole.
+    /// Returns the changes of files below `root` since the last look, ordered by path. The first look covers the whole
+    /// folder, whatever `scope` is. At most one file beyond the limit is listed, as more are refused as a whole.
     ///
     /// # Errors
     /// When a folder can't be listed. Then nothing is known anew, and the next look starts from the same.
@@ -130,7 +129,7 @@ impl Folder {
         Ok(events)
     }
 
-    /// A file that a link leads to from outside the sandbox is one that can't be read.
+    /// Returns the entry, or a problem if a link leads out of the sandbox.
     fn unless_outside(&self, root: &Path, path: &str, entry: Seen) -> Seen {
         match &self.sandbox {
             Some(sandbox) if !sandbox.holds(&root.join(path)) => {
@@ -156,7 +155,7 @@ impl Folder {
             .collect()
     }
 
-    /// Returns true if a file was written at or after that time, in milliseconds since 1970.
+    /// Returns true if a file was written at or after a time, in milliseconds since 1970.
     pub(super) fn is_written_after(&self, path: &str, then_ms: i64) -> bool {
         let Some(Seen::File { stamp, .. }) = self.seen.get(path) else {
             return false;
@@ -165,20 +164,20 @@ impl Folder {
         modified.is_some_and(|modified| i64::try_from(modified.as_millis()).is_ok_and(|ms| ms >= then_ms))
     }
 
-    /// Returns the number of files.
+    /// Returns the number of known files.
     #[must_use]
     pub fn len(&self) -> usize {
         self.seen.len()
     }
 
-    /// Returns true if there is no file at all.
+    /// Returns true if no files are known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 }
 
-/// Lists the files at some paths, and below those that are folders.
+/// Lists the files at the given paths, and below those that are folders.
 fn list_places<'p>(
     root: &Path,
     paths: impl IntoIterator<Item = &'p String>,
@@ -229,7 +228,7 @@ fn list(root: &Path, place: &Path, at: SystemTime) -> Result<BTreeMap<String, Se
     Ok(found)
 }
 
-/// Returns the problem of an entry that can't be walked.
+/// Returns the problem of an entry that can't be listed, or an error if the listing fails as a whole.
 fn problem(root: &Path, place: &Path, error: walkdir::Error) -> Result<Option<(String, Seen)>, FolderError> {
     let path = error.path().unwrap_or(place).to_owned();
     let told = |problem: FileProblem| Ok(Some((relative(root, &path), Seen::Problem(problem))));
@@ -277,7 +276,7 @@ fn problem_of(oddity: Oddity) -> FileProblem {
     }
 }
 
-/// Returns true if what was seen before still holds, so that the file need not be read again.
+/// Returns true if a file is proven unchanged, so that it need not be read again.
 fn is_same(before: &Seen, now: &Seen) -> bool {
     match (before, now) {
         (Seen::Problem(before), Seen::Problem(now)) => before == now,
@@ -291,7 +290,7 @@ fn is_same(before: &Seen, now: &Seen) -> bool {
     }
 }
 
-/// Returns true if what has this name at the project's root is never looked into.
+/// Returns true if an entry of this name at the project's root is always ignored.
 #[must_use]
 pub fn is_ignored(name: Option<&str>) -> bool {
     name.is_some_and(|name| IGNORED.contains(&name))
@@ -309,7 +308,7 @@ pub fn is_project_file(path: &Path) -> bool {
     !is_left_over && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
 }
 
-/// A path as the compiler knows it: relative to the project, `/` between parts.
+/// Returns a path relative to the project, with `/` between parts.
 fn relative(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
@@ -366,7 +365,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        /// Makes a file look as if it had not been written for a while.
+        /// Sets the modification time of a file to an hour ago.
         fn age(&self, path: &str) {
             let file = fs::File::options().write(true).open(self.path(path)).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(3_600))

@@ -1,4 +1,4 @@
-//! The project as it is known so far: shared by the project parser and by whoever looks at the files before it runs.
+//! The compiled project, shared by the project parser and by readers that need the files before it runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,38 +11,38 @@ use super::compilation::Compilation;
 use super::folder::FolderError;
 use super::touched::Touched;
 
-/// A project's files as compiled so far. Clones share it.
+/// The compiled files of a project; clones share the state.
 #[derive(Debug, Clone)]
 pub struct Known {
     root: PathBuf,
     cache: Option<PathBuf>,
     sandbox: Option<Sandbox>,
     touched: Touched,
-    /// Locked for a whole look, on threads for blocking work.
+    /// The state, locked during a whole look, on threads for blocking work.
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     compilation: Option<Compilation>,
-    /// It was made ahead of the first parse, which has not seen it.
+    /// True if the compilation was made before the first parse.
     is_ahead: bool,
-    /// The changes of the last look are in the catalog.
+    /// True if the changes of the last look have been applied to the catalog.
     is_applied: bool,
 }
 
-/// The looks that a parse had before.
+/// Tells whether earlier looks exist, from which changes follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Looks {
-    /// None: all that the files say counts as changed.
+    /// No earlier look: everything counts as changed.
     None,
-    /// Some: what changed since then is known.
+    /// An earlier look: later changes are known.
     Some,
 }
 
 impl Known {
-    /// The project below `root`, not looked at yet. The file `cache` stores answers of the engine's parser; `touched`
-    /// receives the paths that the file watcher reports as changed.
+    /// Creates the state for the project in `root`, without looking at files yet. The file `cache` stores answers of
+    /// the engine's parser; `touched` receives the paths that the file watcher reports as changed.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, cache: Option<PathBuf>, touched: Touched) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Known {
         }
     }
 
-    /// The same for a project that is confined to some folders: links that lead out of them are not followed.
+    /// Confines the project to the folders of a sandbox: links that lead out of them are not followed.
     #[must_use]
     pub fn confined(mut self, sandbox: Option<Sandbox>) -> Self {
         self.sandbox = sandbox;
@@ -67,8 +67,8 @@ impl Known {
         &self.touched
     }
 
-    /// Looks at the files on a thread of its own before the first parse asks for them: a process compiles while it reads
-    /// its catalog. What goes wrong is left to the parse, which looks again.
+    /// Compiles the files on another thread before the first parse, while the process loads its catalog. Errors are
+    /// left to the parse, which looks again.
     pub fn look_ahead(&self, options: Options) {
         let known = self.clone();
         tokio::task::spawn_blocking(move || {
@@ -84,7 +84,7 @@ impl Known {
         });
     }
 
-    /// Looks at the files as a parse does, and reads what they declare. Blocks.
+    /// Looks at the files as a parse does, and passes the compilation to `read`. Blocks.
     ///
     /// # Errors
     /// When the folder can't be listed. Then nothing is known anew.
@@ -119,7 +119,7 @@ impl Known {
         Ok(read(compilation, looks))
     }
 
-    /// Notes that the changes of the last look are in the catalog. Nobody looks meanwhile.
+    /// Records that the changes of the last look have been applied to the catalog. No look may run meanwhile.
     pub(super) fn changes_are_applied(&self) {
         self.state().is_applied = true;
     }

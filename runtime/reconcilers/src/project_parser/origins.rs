@@ -1,4 +1,4 @@
-//! The files behind an edit, for people who ask why something was built.
+//! The files behind each edit, shown to people who ask why something was built.
 //!
 //! A process that has looked at the folder before knows what changed since. The first look of a process takes what
 //! was written after the last parse, is new, or is gone. So an origin is what is known, and may be missing.
@@ -11,15 +11,15 @@ use std::{
 use watershed_compilers::FileEvent;
 use watershed_core::{Batch, Change, Edit, Row, Target, Uid};
 
-/// More files than this are not named one by one.
+/// The largest number of files that an origin names.
 const NAMED: usize = 3;
 
-/// The files that changed since the last parse that was applied.
+/// The files changed since the last applied parse.
 #[derive(Debug, Default)]
 pub(super) struct Changed(BTreeSet<String>);
 
 impl Changed {
-    /// Adds the events of a look at the files.
+    /// Adds the files of events.
     pub(super) fn add(&mut self, events: &[FileEvent]) {
         self.0.extend(events.iter().map(|event| match event {
             FileEvent::Written { path, .. }
@@ -28,8 +28,8 @@ impl Changed {
         }));
     }
 
-    /// Of a first look, which finds everything: forgets what was there at the last parse. `is_newer` says whether a
-    /// file was written after that.
+    /// Drops the files, after a first look that finds everything, which are unchanged since the last parse. `is_newer`
+    /// returns true for files written after that.
     pub(super) fn forget_old(&mut self, rows: &[&Row], is_newer: impl Fn(&str) -> bool) {
         let declared: BTreeSet<&str> = rows.iter().flat_map(|row| paths_of(row)).collect();
         let gone = declared.iter().filter(|path| !self.0.contains(**path));
@@ -39,12 +39,12 @@ impl Changed {
         self.0.extend(gone);
     }
 
-    /// A parse was applied.
+    /// Clears the changes after a parse was applied.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Says of each edit which files are behind it: its resource's own, or else whatever changed.
+    /// Sets the origin of each edit: the changed files of its resource, or else all changed files.
     pub(super) fn say(&self, batch: Batch, rows: &[&Row]) -> Batch {
         let rows: HashMap<Uid, &Row> = rows.iter().map(|row| (row.uid, *row)).collect();
         let any = named(self.0.iter().map(String::as_str));
@@ -60,7 +60,7 @@ impl Changed {
         }
     }
 
-    /// The changed ones of the files that declare a resource, or did before the edit.
+    /// Returns the changed files that declare an edit's resource, or declared it before.
     fn paths<'a>(
         &'a self,
         edit: &Edit,

@@ -1,4 +1,4 @@
-//! Parses that remove most of a project: a checkout that is under way looks the same as one that is done.
+//! Parses that remove most of a project, which may be due to a checkout in progress.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,17 +12,17 @@ use watershed_proto::{Diagnostic, Severity};
 
 use crate::model;
 
-/// The code of a parse that removes most of a project.
+/// The code of the finding that a parse removes most of a project.
 pub const REMOVAL_CODE: &str = "many-removed";
 
-/// The time without a change after which a large removal is believed.
+/// The time without changes after which a large removal is accepted.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
-/// The waits before it is believed all the same: somebody writes files without a pause.
+/// The number of waits after which a large removal is accepted even though files keep changing.
 pub(super) const MOST_WAITS: usize = 60;
-/// Models that may go at once without a wait.
+/// The number of models that may be removed at once without a wait.
 const FEW: usize = 5;
 
-/// The models that a batch removes.
+/// The counts of removed models and of all models in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Removal {
     removed: usize,
@@ -30,7 +30,7 @@ pub(super) struct Removal {
 }
 
 impl Removal {
-    /// Counts them in a batch for a catalog with these rows.
+    /// Counts the models that a batch removes from a catalog with the given rows.
     pub(super) fn new(batch: &Batch, rows: &[Arc<Row>]) -> Self {
         let live = rows.iter().filter(|row| !row.intents.is_deleted());
         let models = live.filter(|row| row.kind.as_str() == model::KIND);
@@ -52,12 +52,12 @@ impl Removal {
         }
     }
 
-    /// Returns whether it is more than half of the models, and more than a few.
+    /// Returns true if the batch removes more than half of the models, and more than a few.
     fn is_large(self) -> bool {
         self.removed > FEW && self.removed * 2 > self.all
     }
 
-    /// Says so, at the project's manifest, if it is a large one.
+    /// Returns a finding about a large removal, at the project's manifest; none for a small one.
     pub(super) fn finding(self, project: &Project) -> Option<Diagnostic> {
         let manifest = project.paths().find(|path| MANIFESTS.contains(path));
         self.is_large()

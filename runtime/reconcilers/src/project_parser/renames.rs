@@ -1,4 +1,4 @@
-//! Detection of renames: resources of a parse that are earlier ones under a new name.
+//! Detection of renames: parsed resources that are earlier ones under a new name.
 //!
 //! A rename is one resource gone and one added in the same parse: of one kind, of equal meaning, with equal
 //! refs. [`pair`] finds them for all kinds, by these rules:
@@ -15,32 +15,32 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// A resource that went, came, or changed its meaning.
+/// A resource that was removed, added, or changed in meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its kind.
+    /// The kind of the resource.
     pub kind: String,
-    /// Its name; compared without regard to case.
+    /// The name of the resource, compared without regard to case.
     pub name: String,
-    /// Its meaning, refs as ordinals, as bytes that are equal when the meanings are.
+    /// The canonical encoding of the meaning, with refs as ordinals.
     pub meaning: Vec<u8>,
-    /// Its refs, as (kind, name), in an order that renames do not change: that of the ordinals.
+    /// The refs as (kind, name), ordered by ordinal, which renames don't change.
     pub refs: Vec<(String, String)>,
-    /// Its files.
+    /// The paths of the files.
     pub paths: Vec<String>,
 }
 
-/// A resource of before that lives on under the name of one of after; both by their place in [`pair`]'s inputs.
+/// An earlier resource and its new name, as indices in the inputs of [`pair`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rename {
-    /// Place among those of before.
+    /// The index among the earlier resources.
     pub before: usize,
-    /// Place among those of after.
+    /// The index among the later resources.
     pub after: usize,
 }
 
-/// Finds the renames between resources that are gone or changed (as they were) and those that are added or
-/// changed (as they are). A changed one stands in both. Within each list, (kind, name) is unique.
+/// Finds the renames between removed or changed resources (as they were) and added or changed ones (as they are). A
+/// changed resource is in both lists; within each list, (kind, name) is unique.
 #[must_use]
 pub fn pair(before: &[Candidate], after: &[Candidate]) -> Vec<Rename> {
     let mut keys = Keys::default();
@@ -64,7 +64,7 @@ pub fn pair(before: &[Candidate], after: &[Candidate]) -> Vec<Rename> {
     renames.collect()
 }
 
-/// Identities, numbered: (kind, name in lower case).
+/// Numbers for identities: kind and name in lower case.
 #[derive(Default)]
 struct Keys(HashMap<(String, String), usize>);
 
@@ -102,7 +102,7 @@ impl<'a> Node<'a> {
         self.candidate.paths.iter().map(String::as_str).min()
     }
 
-    /// The last part of the smallest path, without its extension.
+    /// Returns the last part of the smallest path, without its extension.
     fn stem(&self) -> Option<&'a str> {
         let path = self.path()?;
         let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The signature that must be equal: kind, meaning, and the targets of refs after the renames found so far.
+/// The features that must be equal in a rename: kind, meaning, and targets of refs after the renames found so far.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Signature<'a> {
     kind: &'a str,
@@ -118,12 +118,12 @@ struct Signature<'a> {
     refs: Vec<usize>,
 }
 
-/// Pairs candidates of before with those of after, those first whose refs are decided.
+/// The search for pairs of earlier and later candidates, which handles candidates once their refs are decided.
 struct Matching<'a> {
     before: &'a [Node<'a>],
     after: &'a [Node<'a>],
     before_by_key: HashMap<usize, usize>,
-    /// Those of after that are not taken yet, by signature.
+    /// Unpaired later candidates, by signature.
     open: BTreeMap<Signature<'a>, Vec<usize>>,
     pairs: Vec<Option<usize>>,
     decided: Vec<bool>,
@@ -209,14 +209,14 @@ impl<'a> Matching<'a> {
         Signature { kind, meaning, refs }
     }
 
-    /// The identity that a resource of before has after, as far as that is decided.
+    /// Returns the later identity of an earlier resource, as far as it is decided.
     fn renamed(&self, key: usize) -> usize {
         let target = self.before_by_key.get(&key).and_then(|index| self.pairs[*index]);
         target.map_or(key, |after| self.after[after].key)
     }
 }
 
-/// Pairs equal candidates: first those that keep their name, then by file stem, then by path.
+/// Pairs equal candidates: first by name, then by file stem, then by path.
 fn pair_group(before: &[usize], after: &[usize], olds: &[Node<'_>], news: &[Node<'_>]) -> Vec<Rename> {
     let mut before = before.to_vec();
     let mut after = after.to_vec();
@@ -246,7 +246,7 @@ fn pair_group(before: &[usize], after: &[usize], olds: &[Node<'_>], news: &[Node
     pairs
 }
 
-/// Moves those with equal features from both lists to `pairs`, in the lists' order.
+/// Moves candidates with equal features from both lists to `pairs`, in the order of the lists.
 fn pair_by<T: Eq + std::hash::Hash>(
     before: &mut Vec<usize>,
     after: &mut Vec<usize>,
@@ -275,16 +275,16 @@ fn pair_by<T: Eq + std::hash::Hash>(
     after.retain(|index| !taken.contains(index));
 }
 
-/// Takes back pairs by rule 3, and those whose refs only matched because of a pair that was taken back.
+/// The removal of pairs that violate rule 3, and of pairs that only matched because of a removed pair.
 struct Moves<'a> {
     pairs: Vec<Option<usize>>,
     before: &'a [Node<'a>],
     after: &'a [Node<'a>],
     before_by_key: HashMap<usize, usize>,
     after_by_key: HashMap<usize, usize>,
-    /// The earlier resource of each later one.
+    /// The earlier resource that each later one is paired with, if any.
     into: Vec<Option<usize>>,
-    /// The earlier resources that refer to an identity.
+    /// The earlier resources that refer to each identity.
     readers: HashMap<usize, Vec<usize>>,
 }
 
@@ -324,7 +324,8 @@ impl<'a> Moves<'a> {
         self.pairs
     }
 
-    /// Returns true if the name that it takes is new or left by another, and its own is gone or taken by another.
+    /// Returns true if the new name is unused or left by its holder, and the old name is unused or taken by another
+    /// resource.
     fn moves_on(&self, index: usize, pair: usize) -> bool {
         let holder = self.before_by_key.get(&self.after[pair].key);
         let successor = self.after_by_key.get(&self.before[index].key);
@@ -332,7 +333,7 @@ impl<'a> Moves<'a> {
             && successor.is_none_or(|successor| self.into[*successor].is_some())
     }
 
-    /// Undoes a pair and all that read it; those that leaned on one of them are suspect.
+    /// Undoes a pair and the pairs that depend on it; pairs that relied on their names become suspects.
     fn take_back(&mut self, index: usize, suspects: &mut Vec<usize>) {
         let mut stack = vec![index];
         while let Some(index) = stack.pop() {

@@ -1,4 +1,4 @@
-//! Outputs that no resource stands for.
+//! Removal of outputs without a resource.
 
 use std::collections::HashSet;
 
@@ -15,8 +15,8 @@ use crate::{
     model::{self, statement},
 };
 
-/// Drops, into the trash, the outputs whose resource the catalog does not know. `resources` are all, deleted ones included, after a
-/// parse was applied.
+/// Moves outputs to the trash whose resource the catalog does not know. `resources` are all resources, including
+/// deleted ones, after a parse was applied.
 ///
 /// An output under the name of a model that is there is left to that model, which adopts it or builds over it: after
 /// the loss of a catalog all outputs are unknown, and building them again may take days.
@@ -46,7 +46,7 @@ pub(super) async fn sweep(
     Ok(())
 }
 
-/// The name of a live model's output, as the engine compares it.
+/// Returns the name of a live model's output, in the engine's case; none for other resources.
 fn wanted_table(resource: &Resource) -> Option<String> {
     let is_live_model = resource.row.kind.as_str() == model::KIND && !resource.row.intents.is_deleted();
     let Proto(spec) = is_live_model

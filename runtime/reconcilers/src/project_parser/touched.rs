@@ -11,17 +11,17 @@ use std::{
 
 use watershed_locks::Unpoisoned;
 
-/// The scope of a look.
+/// The part of the folder that a look covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// The whole folder.
+    /// The whole folder of the project.
     Everything,
-    /// These paths, relative to the project with `/` between parts, and what lies below those that are folders.
+    /// The given paths, relative to the project with `/` between parts, and everything below those that are folders.
     Paths(BTreeSet<String>),
 }
 
 impl Scope {
-    /// These paths.
+    /// Returns the scope of the given paths.
     pub fn paths<P: Into<String>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::Paths(paths.into_iter().map(Into::into).collect())
     }
@@ -36,10 +36,10 @@ impl Scope {
     }
 }
 
-/// Looking at more paths one by one costs more than listing the folder.
+/// The number of paths above which listing the whole folder is cheaper.
 const MOST_PATHS: usize = 2_000;
 
-/// The touched files, noted by a watcher and taken by the project parser. Clones share them.
+/// The changed files reported by a watcher, to be taken by the project parser; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Touched(Arc<Mutex<State>>);
 
@@ -59,7 +59,7 @@ impl Default for State {
 }
 
 impl Touched {
-    /// Says whether every path that may change is added here from now on. The next look is at the whole folder.
+    /// Sets whether a watcher adds all changed paths from now on. The next look covers the whole folder.
     pub fn set_watched(&self, is_watched: bool) {
         *self.state() = State {
             is_watched,
@@ -67,24 +67,24 @@ impl Touched {
         };
     }
 
-    /// Returns whether somebody watches.
+    /// Returns true if a watcher reports changes.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.state().is_watched
     }
 
-    /// Returns whether anything was touched since the last look.
+    /// Returns true if any changes were reported since the last look.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.state().scope != Scope::Paths(BTreeSet::new())
     }
 
-    /// These may have changed.
+    /// Adds paths that may have changed.
     pub fn add(&self, scope: Scope) {
         self.state().scope.add(scope);
     }
 
-    /// Looks at what was touched. When the look fails, the next one is at everything.
+    /// Runs a look at the reported paths. After a failure, the next look covers everything.
     ///
     /// # Errors
     /// That of the look.

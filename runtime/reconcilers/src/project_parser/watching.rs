@@ -1,5 +1,5 @@
-//! Refs of what reports how resources stand: alerts and reports on `resource_status`, behind APIs as well. They read all others, so
-//! that they are looked at when these have settled, and again when one of them stands differently.
+//! Refs of alerts and reports that query the status of resources, directly or through APIs. They refer to all other
+//! resources, so that they run after these have settled and again when a status changes.
 //!
 //! Those that report read one another in no order, nor does one read what reads it: of these it tells what was last known.
 
@@ -10,14 +10,14 @@ use watershed_core::{Key, Ref};
 use watershed_proto::DataResolver;
 use watershed_resolvers::status;
 
-/// The resources that are going to be there, with the refs that their files say.
+/// The future resources with the refs of their files, and the status reporters among them.
 pub(super) struct Watching<'a> {
     refs: BTreeMap<&'a Key, &'a [Ref]>,
     reporters: BTreeSet<&'a Key>,
 }
 
 impl<'a> Watching<'a> {
-    /// Finds what reports among some resources; nothing if none does. `spec` reads their specs.
+    /// Finds the status reporters among resources; none if there are none. `spec` returns the spec of a resource.
     pub(super) fn new(
         refs: BTreeMap<&'a Key, &'a [Ref]>,
         spec: impl Fn(&Key) -> Option<Spec>,
@@ -34,12 +34,12 @@ impl<'a> Watching<'a> {
         (!reporters.is_empty()).then_some(Self { refs, reporters })
     }
 
-    /// Returns those that report.
+    /// Returns the keys of the status reporters.
     pub(super) fn reporters(&self) -> impl Iterator<Item = Key> {
         self.reporters.iter().map(|key| (*key).clone())
     }
 
-    /// Returns the refs to all that they report, but to one another and to what reads one of them.
+    /// Returns refs to all resources except status reporters and their transitive dependents.
     pub(super) fn refs(&self) -> Vec<Ref> {
         let below = self.below();
         let others = self.refs.keys().filter(|key| !below.contains(**key));
@@ -50,7 +50,7 @@ impl<'a> Watching<'a> {
             .collect()
     }
 
-    /// Returns those that report, and all that reads one of them, however far away.
+    /// Returns the status reporters and their transitive dependents.
     fn below(&self) -> BTreeSet<Key> {
         let mut readers: BTreeMap<Key, Vec<&Key>> = BTreeMap::new();
         for (key, refs) in &self.refs {
@@ -71,7 +71,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-/// Returns the question of an alert or a report; none of other kinds.
+/// Returns the data block of an alert or report; none for other kinds.
 fn question(key: &Key, spec: impl Fn(&Key) -> Option<Spec>) -> Option<DataResolver> {
     let kind = key.kind.as_str();
     if kind != Kind::Alert.as_str() && kind != Kind::Report.as_str() {
@@ -84,7 +84,7 @@ fn question(key: &Key, spec: impl Fn(&Key) -> Option<Spec>) -> Option<DataResolv
     }
 }
 
-/// Returns true for the spec of something that asks for statuses itself: its refs are no part of what it means.
+/// Returns true if a spec queries statuses itself, so that its refs are not part of its meaning.
 pub(super) fn is_of_reporter(spec: &Spec) -> bool {
     let data = match spec {
         Spec::Alert(alert) => &alert.data,

@@ -1,4 +1,4 @@
-//! The file of a report: its question, and its form (N11).
+//! The creation of a report's file: its query and its format (N11).
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use watershed_resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, erro
 
 use crate::surroundings::{For, data_or_legacy, instant};
 
-/// The most rows of a file, as in the format.
+/// The largest number of rows of a file.
 pub const ROWS_MAX: u64 = 1_000_000;
 
-/// A question of a report.
+/// The inputs for making a report's file.
 pub struct Making<'a> {
-    /// The project.
+    /// The resolvers of the project.
     pub resolvers: Resolvers<'a>,
-    /// The report.
+    /// The spec of the report.
     pub spec: &'a ReportSpec,
-    /// Its key.
+    /// The key of the report.
     pub own: Key,
-    /// The time at which it is made.
+    /// The time at which the file is made.
     pub now: Timestamp,
-    /// The moment that it is about, if that is another than the time.
+    /// The time up to which data is read, if it is not `now`.
     pub until: Option<Until>,
 }
 
 impl Making<'_> {
-    /// Returns the form of its file.
+    /// Returns the format of the report's file.
     ///
     /// # Errors
     /// A form that no files are written in.
@@ -51,7 +51,7 @@ impl Making<'_> {
         }
     }
 
-    /// Returns the question as a statement, without rows.
+    /// Returns the query as a statement, without running it.
     ///
     /// # Errors
     /// A question that can't be asked.
@@ -91,7 +91,7 @@ impl Making<'_> {
         run_as.viewer(self.resolvers.directory).await
     }
 
-    /// Returns the export that writes it into a file. One that is there is replaced.
+    /// Returns the export of the report into a file, which replaces an existing one.
     ///
     /// # Errors
     /// A question that can't be asked, and a form that no files are written in.
@@ -115,7 +115,7 @@ impl Making<'_> {
         })
     }
 
-    /// Returns the most rows that the file has.
+    /// Returns the largest number of rows of the file.
     fn limit(&self, said: &ReportExport) -> u64 {
         match said.limit {
             0 => ROWS_MAX,
@@ -135,7 +135,7 @@ impl Making<'_> {
         vec![title.to_owned(), moment.to_string()]
     }
 
-    /// Writes the file.
+    /// Writes the report's file.
     ///
     /// # Errors
     /// A question that can't be asked or answered, and a file that can't be written. Nothing is left of it then.
@@ -153,7 +153,7 @@ impl Making<'_> {
     }
 }
 
-/// Returns the end of a file's name.
+/// Returns the extension of files in a format.
 #[must_use]
 pub fn extension(format: FileFormat) -> &'static str {
     match format {
@@ -164,7 +164,7 @@ pub fn extension(format: FileFormat) -> &'static str {
     }
 }
 
-/// Returns the media type of a form.
+/// Returns the media type of a format.
 pub(super) fn media_type(format: FileFormat) -> &'static str {
     match format {
         FileFormat::Csv => "text/csv",

@@ -1,22 +1,22 @@
-//! Files of reports: made whole in one folder, kept as long as their messages, within bounds.
+//! The files of reports in one folder, written atomically, kept as long as their messages and within a total size.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The time for which a file is kept: as long as a message that could not be delivered.
+/// The time for which a file is kept, equal to that of undelivered messages.
 const KEPT: Duration = Duration::from_secs(31 * 24 * 3_600);
-/// The bytes that all files take together.
+/// The largest total size of all files, in bytes.
 const ROOM: u64 = 1 << 30;
 
-/// A folder of files.
+/// The folder with the files of reports.
 #[derive(Debug, Clone)]
 pub struct Files {
     folder: PathBuf,
 }
 
 impl Files {
-    /// Returns the files below a folder, which is made when the first is written.
+    /// Returns the store of files in a folder, which is created on the first write.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Files {
         }
     }
 
-    /// Returns the place of a file, in a folder that is there.
+    /// Returns the path of a file, after creating the folder.
     ///
     /// # Errors
     /// When the folder can't be made.
@@ -33,8 +33,8 @@ impl Files {
         Ok(self.folder.join(name))
     }
 
-    /// Removes files that are too old, and the oldest while all are too large together; never `newest`. Files that can't be
-    /// removed are left for another time.
+    /// Removes files that are too old, and the oldest ones while the total size is too large, but never `newest`. Files
+    /// that can't be removed are left for the next time.
     pub(super) fn make_room(&self, newest: &Path) {
         self.make_room_within(newest, ROOM, SystemTime::now());
     }
@@ -65,7 +65,7 @@ impl Files {
     }
 }
 
-/// Returns the digest of a file's content. Blocks.
+/// Returns the hash of a file's content. Blocks.
 ///
 /// # Errors
 /// When it can't be read.

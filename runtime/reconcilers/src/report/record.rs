@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 use watershed_controller::{Timestamp, json_message};
 use watershed_delivery::{Key, Notification};
 
-/// The most entries of a history. They are for people and decide nothing.
+/// The largest number of entries of a history, which is for people and decides nothing.
 pub const ENTRIES_MAX: usize = 10;
 
-/// One time that a report was made.
+/// An attempt to make a report, in its history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The time at which it was made.
+    /// The time of the attempt.
     pub at: Timestamp,
-    /// The moment that it is about.
+    /// The moment that the report is about.
     pub moment: Timestamp,
-    /// The name of its file; empty if it could not be made.
+    /// The name of the file; empty if it could not be made.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// The rows in it, if they were counted.
+    /// The number of rows in the file, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
-    /// Its size.
+    /// The size of the file in bytes.
     #[serde(default)]
     pub bytes: u64,
-    /// The reason, if it could not be made.
+    /// The reason why the file could not be made; empty if it was.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// The keys of the messages that it went with.
+    /// The keys of the messages that carried the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sent: Vec<Key>,
 }
@@ -34,36 +34,36 @@ pub struct Entry {
 /// The stored state of a report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReportRecord {
-    /// The time up to which its schedule was answered; none before it was first seen.
+    /// The time up to which the schedule was handled; none before the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Timestamp>,
-    /// The schedule for which that holds; empty in what an earlier version stored.
+    /// The schedule for which the mark holds; empty in records of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub schedule: String,
-    /// A fingerprint of the versions of what it reads, as of the last time.
+    /// The fingerprint of the refs' versions when the report was last made.
     #[serde(default)]
     pub refs: String,
-    /// The refreshes that were answered.
+    /// The number of refreshes that were handled.
     pub refreshes: u64,
-    /// The end of the last interval that it was made for.
+    /// The end of the last interval that a report was made for, if the report has intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Timestamp>,
-    /// The lowest watermark of what it reads, as of the last time.
+    /// The lowest watermark of the refs when the report was last made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watermark: Option<Timestamp>,
-    /// The number of the last message, which orders them.
+    /// The number of the last message, by which messages are ordered.
     pub order: u64,
-    /// Messages that are stored and not yet handed over.
+    /// Stored messages that have not been handed over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outbox: Vec<Notification>,
-    /// The times that it was made, the newest first.
+    /// The attempts to make the report, newest first.
     pub history: Vec<Entry>,
 }
 
 json_message!(ReportRecord, format = 1);
 
 impl ReportRecord {
-    /// Adds an entry; the oldest goes if there are too many.
+    /// Adds an entry to the history; the oldest is dropped if there are too many.
     pub(super) fn note(&mut self, entry: Entry) {
         self.history.insert(0, entry);
         self.history.truncate(ENTRIES_MAX);

@@ -1,4 +1,4 @@
-//! Rows that a transformation made of files, and the files that they stand for.
+//! Rows of partitions that a transformation makes from files, and their assignment to the files.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use watershed_schedule::jiff;
 
 use super::Listed;
 
-/// Gives rows of a transformation the files that they stand for, so that these are compared one by one. The newest time alone
-/// does not tell of a file that is gone, nor of one that was written again within the store's second. A row stands for
-/// files as long as it has their path and time: what a transformation says itself of how fresh it is counts.
+/// Assigns files to the rows of a transformation, so that changes are detected file by file and not by the newest time
+/// alone. Only rows with the path and time of a group get its files, since a transformation may state its own
+/// freshness.
 pub(in crate::model) fn with_files(rows: Vec<Listed>, groups: Vec<Group>) -> Vec<Listed> {
     let groups: BTreeMap<String, Group> = groups
         .into_iter()
@@ -32,7 +32,7 @@ pub(in crate::model) fn with_files(rows: Vec<Listed>, groups: Vec<Group>) -> Vec
     rows.into_iter().map(with_files).collect()
 }
 
-/// Reads a time as the engine writes it, microseconds since the epoch.
+/// Parses a timestamp as the engine writes it, to microseconds since the epoch.
 fn micros(timestamp: Option<&str>) -> Option<i64> {
     let time: jiff::civil::DateTime = timestamp?.parse().ok()?;
     let instant = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();

@@ -1,4 +1,5 @@
-//! The watermark of partitions that are files: their times and sizes, and a hash of their content; of objects, their versions.
+//! The watermark of a partition of files: their times and sizes with a hash of their content, or the versions of
+//! objects.
 
 use std::path::Path;
 use watershed_drivers::files::{self, FileNow, FilesError};
@@ -6,7 +7,7 @@ use watershed_drivers::files::{self, FileNow, FilesError};
 use super::{Listed, MAX_PARTITIONS, hex};
 use crate::model::plan::{CLOCK_GRAIN_NS, LIST, is_address};
 
-/// Returns one file that stands for all that a pattern matches: another one if any of them is.
+/// Returns one file that stands for all matches of a pattern and differs if any match does.
 pub(in crate::model) fn as_one_file(pattern: &str, found: &[FileNow]) -> FileNow {
     let stamp = stamp(found);
     // A time that no clock moved: it differs where the stamp does, so that the stamps are compared.
@@ -38,7 +39,7 @@ fn stamp(files: &[FileNow]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// A watermark, as it is stored: the stamp, whether it was settled when it was looked at, and the hash.
+/// A stored watermark: the stamp, true if files were settled when inspected, and the content hash.
 struct Watermark<'a> {
     stamp: &'a str,
     settled: bool,
@@ -57,14 +58,14 @@ impl<'a> Watermark<'a> {
     }
 }
 
-/// A partition with its watermark, and whether it is the one of before.
+/// A partition with its watermark, and true if the watermark equals the previous one.
 pub(in crate::model) struct Stamped {
     pub(in crate::model) listed: Listed,
     pub(in crate::model) same: bool,
 }
 
-/// Holds partitions against the watermarks of their builds that count. Files are hashed where times do not settle it,
-/// and where a build is to come. Blocks.
+/// Compares partitions with the watermarks of their last builds. Files are hashed if times don't decide, or if a build
+/// follows. Blocks.
 ///
 /// # Errors
 /// When a file can't be read.

@@ -1,4 +1,4 @@
-//! Actions of a run: in the engine, and on the state.
+//! The actions of a run, in the engine and on the state.
 
 use watershed_core::{Error, Outcome, Work};
 use watershed_drivers::olap::{Dropped, Guard, Location, Rename, RenameError, Tag};
@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 impl Run<'_> {
-    /// Nothing to do in the engine; the catalog's copy may be behind the engine's record, or hold old times of files.
+    /// Leaves the output as it is, and updates the catalog's copy of the record and the times of files.
     pub(super) async fn keep(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
         let Some(record) = known_output.record else {
             return Ok(Outcome::default());
@@ -51,8 +51,8 @@ impl Run<'_> {
         })
     }
 
-    /// Takes over a definition whose rows come with the next build. The engine's record keeps the one of before: who reads
-    /// it there decides the same again.
+    /// Adopts a definition whose rows come with the next build. The engine's record keeps the old definition, from
+    /// which the same decision follows again.
     pub(super) async fn accept(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
         let Some(record) = known_output.record else {
             return Ok(Outcome::default());
@@ -62,8 +62,8 @@ impl Run<'_> {
         Ok(done(Work::Checked))
     }
 
-    /// Takes note that a view stands for other rows. The engine's record keeps the build that made it: who reads it there makes
-    /// the view again.
+    /// Records that an unchanged view now has other rows. The engine's record keeps the build that created it, from
+    /// which a later run creates the view again.
     pub(super) async fn follow(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
         let Some(record) = known_output.record else {
             return Ok(Outcome::default());
@@ -83,8 +83,8 @@ impl Run<'_> {
         Ok(done(Work::Checked))
     }
 
-    /// Takes what asked for new rows as answered, since the stores have none. The engine's record keeps what was answered
-    /// before: who reads it there asks the stores again.
+    /// Records that a request for new rows is answered, as the stores have none. The engine's record is unchanged, so
+    /// that a run which knows only that asks the stores again.
     pub(super) async fn answer(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
         let Some(record) = known_output.record else {
             return Ok(Outcome::default());
@@ -99,7 +99,7 @@ impl Run<'_> {
         Ok(done(Work::Checked))
     }
 
-    /// Runs the tests if what they came to for this output is not known. Says whether there were any to run.
+    /// Runs the tests, unless their results for the output are known. Returns true if any ran.
     pub(super) async fn test(&self, record: Option<Record>) -> Result<bool, Error> {
         let subject = self.subject;
         let tests = subject.tests()?;
@@ -206,7 +206,7 @@ impl Run<'_> {
         Ok((done(Work::Renamed), record))
     }
 
-    /// The record with the definition that the engine holds; none if it holds another build.
+    /// Returns the record with the definition from the engine; none if the engine holds another build.
     async fn whole(&self, record: &Record) -> Result<Option<Record>, Error> {
         let output = known_output::look_up(self.subject).await?;
         let held = output.and_then(|output| Record::decode(&output.record?));

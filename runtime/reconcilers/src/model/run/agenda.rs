@@ -1,4 +1,4 @@
-//! The partitions that a run is to build, and the stage that they come into.
+//! The partitions that a run builds, and the stage that they are built into.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,20 +17,20 @@ use crate::model::{
     triggers::adds_rows,
 };
 
-/// A stage of a whole build that is older is not gone on with: its rows would be of another time.
+/// The age up to which the stage of an interrupted build is resumed; older rows would be of another time.
 const RESUMED_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The partitions of one run.
+/// The partitions to build in one run.
 pub(super) struct Agenda {
     pub(super) stage: String,
     pub(super) due: Vec<Listed>,
     pub(super) notes: Notes,
-    /// Partitions whose rows are in the stage already.
+    /// The number of partitions whose rows are already in the stage.
     pub(super) staged: u64,
 }
 
 impl Agenda {
-    /// The partitions of the output once the run is published.
+    /// Returns the counts of partitions in the output after the run is published.
     pub(super) fn counts(&self, whole: bool, staged: u64, failed: u64) -> PartitionCounts {
         if whole {
             return PartitionCounts { done: staged, failed };
@@ -52,7 +52,7 @@ impl Agenda {
     }
 }
 
-/// The name of the stage: what is staged under the same name can be published by this run.
+/// Returns the name of the stage; stages of the same name can be resumed and published by this run.
 pub(super) fn stage_name(plan: &Plan, base: &Base) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 stage of partitions");
     hasher.update(plan.meaning.version.as_bytes());
@@ -76,7 +76,7 @@ pub(super) fn stage_name(plan: &Plan, base: &Base) -> String {
     format!("{purpose} {}", &hasher.finalize().to_hex()[..16])
 }
 
-/// Finds the partitions that are due.
+/// Finds the partitions that are due to be built.
 pub(super) async fn find(
     subject: Subject<'_>,
     plan: &Plan,
@@ -137,7 +137,7 @@ pub(super) async fn find(
     })
 }
 
-/// The query of the staged rows. Where partitions have rows in common, those of the later run count.
+/// Returns the query of the staged rows. Where partitions share rows, those of the later run win.
 pub(super) fn published_sql(subject: Subject<'_>, spec: &ModelSpec, staged: bool) -> String {
     if !staged {
         return ENGINE.write(&Statement::Empty(subject.table()));

@@ -1,4 +1,4 @@
-//! A build: the statement as its templates say it now, sent to the engine with its tests, its state and its record.
+//! A build: the rendered statement, sent to the engine with its tests, state query and record.
 
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,13 @@ use crate::model::{
     triggers::adds_rows,
 };
 
-/// Staged partitions that a build publishes.
+/// The staged partitions that a build publishes.
 pub(super) struct Publication {
     /// The query of the staged rows.
     pub(super) sql: String,
     pub(super) end: StageEnd,
     pub(super) counts: PartitionCounts,
-    /// There are staged rows, or partitions that have none any more.
+    /// True if there are staged rows, or partitions that lost all rows.
     pub(super) brings: bool,
     pub(super) started: Instant,
 }
@@ -40,7 +40,7 @@ impl Run<'_> {
         self.build_from(plan, base, orphan, None).await
     }
 
-    /// Builds from partitions that are staged.
+    /// Builds the output from staged partitions.
     pub(super) async fn publish(
         &self,
         plan: Plan,
@@ -176,7 +176,7 @@ impl Run<'_> {
         Ok(Done::at(now, done(work)))
     }
 
-    /// Refuses files from which no rows are to be made, before the engine reads them.
+    /// Returns an error for files that must not be read, before the engine reads them.
     async fn refuse_contents(&self, reading: Reading, plan: &Plan) -> Result<(), Error> {
         let subject = self.subject;
         let files: Vec<FileNow> = plan.files.iter().chain(&plan.others).cloned().collect();
@@ -194,7 +194,7 @@ impl Run<'_> {
         })
     }
 
-    /// Notes in the engine that the statements after a build were run too.
+    /// Records in the engine that the statements after a build have run.
     async fn finish(&self, record: Record) -> Result<Record, Error> {
         let subject = self.subject;
         if !record.unfinished {
@@ -216,7 +216,7 @@ impl Run<'_> {
         }
     }
 
-    /// Writes the state of an output whose last statements failed as the engine's record has it.
+    /// Stores the state of an output whose statements after the build failed, as the engine's record has it.
     async fn tell_unfinished(&self) -> Result<(), Error> {
         let output = known_output::look_up(self.subject).await?;
         let record = output.and_then(|output| {
@@ -232,7 +232,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the build that the engine is asked for.
+    /// Returns the build to request from the engine.
     fn build_of(
         &self,
         base: &Base,
@@ -299,8 +299,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether the engine is to say which columns an output has. For a view it looks at whatever that reads once more. So
-    /// what they follow from has to do for one that is new, which nothing is known to fit, and for one over files.
+    /// Returns true if the engine may be asked for the columns of an output. For a new view, or one over files, that
+    /// would read its inputs again.
     fn may_tell_columns(&self, record: &Record) -> bool {
         let over_models = record.files.is_empty() && !record.inputs.is_empty();
         let was_view = |known: Record| known.shape == Shape::View;
@@ -314,14 +314,14 @@ impl Run<'_> {
         record.is_none_or(|record| Duration::from_millis(record.took_ms) <= Build::BRIEF)
     }
 
-    /// Has the engine carry out a build, within the time that it may take.
+    /// Sends a build to the engine, within the time limit.
     pub(super) async fn send(&self, build: &Build) -> Result<Built, BuildError> {
         let subject = self.subject;
         let work = |cancel| async move { subject.outputs().build(build, &cancel).await };
         subject.within_limit(work).await.0
     }
 
-    /// The record of what stands there now, and what the tests came to.
+    /// Runs a build, and returns the record of the resulting output and the test results.
     async fn build_in_engine(
         &self,
         build: &Build,
@@ -371,7 +371,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Publication {
-    /// Has a build take its rows from the stage.
+    /// Makes a build take its rows from the stage.
     fn put_into(self, build: &mut Build) {
         if self.brings {
             build.unless_rows = None;

@@ -1,4 +1,4 @@
-//! The database of another system that a model reads, as it is attached for a build.
+//! The database of another system that a model reads, attached for a build.
 
 use watershed_compilers::Scope;
 use watershed_core::Error;
@@ -13,7 +13,8 @@ use watershed_proto::{ConnectorSpec, MapValue, ModelSpec};
 use super::{objects_now, subject::Subject};
 use crate::model::{failure, record::Record, source, state};
 
-/// Returns the database that the statement of a model reads, if it reads one. The spec's variables are open.
+/// Returns the database that the statement of a model reads, if it reads one; the spec's variables must be plain
+/// values.
 ///
 /// # Errors
 /// When it can't be: in a sandbox, without its file, or with a template that can't be executed.
@@ -55,8 +56,8 @@ pub(super) fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<Vec<At
     }
 }
 
-/// Returns true if the database that a model reads says that nothing changed since the last build: the query of its state
-/// yields the row that it yielded then. It is asked when a build is asked for.
+/// Returns true if the database that a model reads is unchanged since the last build, as its state query yields the
+/// same row. Asked only if a build is requested.
 pub(super) async fn is_unchanged_database(
     subject: Subject<'_>,
     record: Option<&Record>,
@@ -71,7 +72,7 @@ pub(super) async fn is_unchanged_database(
     Ok(state_of_database(subject).await?.as_ref() == Some(then))
 }
 
-/// The first row of the query of a model's state, as the database that it reads has it now.
+/// Returns the current first row of the state query, run by the database that the model reads.
 pub(super) async fn state_of_database(subject: Subject<'_>) -> Result<Option<MapValue>, Error> {
     let spec = subject.opened_spec()?;
     let scope = subject.scope(&spec);
@@ -94,12 +95,12 @@ pub(super) async fn state_of_database(subject: Subject<'_>) -> Result<Option<Map
     Ok(row.map(state::map))
 }
 
-/// Returns true if an error of the statement has no place in the model's own text: the database reads another.
+/// Returns true if another database runs the model's SQL, so that its errors have no place in the file.
 pub(super) fn is_sent_on(spec: &ModelSpec) -> bool {
     source::database(spec).is_some_and(|system| system != System::DuckDb)
 }
 
-/// Refuses SQL for a database of its own: the engine would take names there for names here.
+/// Returns an error if SQL is meant for a database of its own, as the engine would resolve names differently.
 pub(super) fn refuse_other_database(subject: Subject<'_>) -> Result<(), Error> {
     let spec = subject.spec();
     if spec.input_connector == spec.output_connector || spec.sql.is_none() {

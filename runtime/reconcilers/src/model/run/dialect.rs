@@ -1,4 +1,4 @@
-//! The way in which a CSV file is written, as far as a sample of it does not tell: said to the engine, which would guess.
+//! Detection of CSV options from the starts of all files, where the engine would guess from a sample.
 //!
 //! The engine guesses from the first rows. Where none of these is quoted it takes that nothing is, and quotes further down
 //! become a part of values. So where they tell nothing the usual quote is said, and rows that are written otherwise are refused.
@@ -23,14 +23,14 @@ use crate::{
     places,
 };
 
-/// Options with which a source says how it is quoted.
+/// Options by which a source sets its quoting.
 const SAYS_QUOTES: [&str; 2] = ["quote", "auto_detect"];
 
-/// Files whose beginnings are looked at, at most: the engine looks at the first, and at each only where columns are united.
+/// The largest number of files whose start is read; the engine itself reads all only if columns are united.
 const MOST_BEGINNINGS: usize = 1_000;
 
-/// Returns the spec of a source of CSV with the options that its files ask for, and other specs as they are. `files` are
-/// the paths and addresses that it reads, where they are known.
+/// Returns the spec of a CSV source with options that its files need; other specs are unchanged. `files` are the known
+/// paths and addresses that the source reads.
 pub(super) async fn with_dialect(
     subject: Subject<'_>,
     mut spec: ModelSpec,
@@ -52,8 +52,8 @@ pub(super) async fn with_dialect(
     Ok(spec)
 }
 
-/// Returns the place at which an encoding is said that is not read, a key of the resource's file or an argument in the statement;
-/// none for other errors.
+/// Returns the place where an unsupported encoding is set, in the resource's file or in the statement; none for other
+/// errors.
 pub(super) fn place_of_encoding(subject: Subject<'_>, error: &Error, sent: &str) -> Option<SourcePosition> {
     if !failure::is_of_encoding(error) {
         return None;
@@ -69,7 +69,7 @@ pub(super) fn place_of_encoding(subject: Subject<'_>, error: &Error, sent: &str)
     }
 }
 
-/// Looks at the beginning of local files.
+/// Inspects the starts of local files.
 async fn beginning(
     subject: Subject<'_>,
     spec: &ModelSpec,
@@ -122,7 +122,7 @@ async fn beginning(
     .await
 }
 
-/// Has the engine look at the beginning of a file that can't be looked into here.
+/// Has the engine inspect the start of a file that can't be read locally.
 async fn sniffed(
     subject: Subject<'_>,
     spec: &ModelSpec,

@@ -1,4 +1,4 @@
-//! The guesses about a CSV file that may as well be wrong: told once it is built, with the option that settles them.
+//! Doubtful guesses about a CSV file, reported after the build with the option that settles each.
 //!
 //! The log of the run holds what is told. Whoever says the option is told nothing.
 
@@ -12,10 +12,10 @@ use watershed_proto::ModelSpec;
 use super::subject::Subject;
 use crate::model::{plan::is_list, record::FileSeen, source};
 
-/// Options that say what the names of the columns are.
+/// Options that set the names of columns.
 const SAYS_NAMES: [&str; 3] = ["header", "columns", "names"];
 
-/// Options that say how dates are written, or that there are none.
+/// Options that set the format of dates, or rule dates out.
 const SAYS_DATES: [&str; 7] = [
     "dateformat",
     "date_format",
@@ -26,7 +26,8 @@ const SAYS_DATES: [&str; 7] = [
     "all_varchar",
 ];
 
-/// Tells of guesses about a source of CSV that was built as `table`. What can't be asked is not told.
+/// Reports doubtful guesses about a CSV source that was built as `table`. Guesses that can't be queried are not
+/// reported.
 pub(super) async fn tell_doubts(
     subject: Subject<'_>,
     spec: &ModelSpec,
@@ -89,7 +90,7 @@ pub(super) async fn tell_doubts(
     }
 }
 
-/// Returns the first value of an answer, if it is a text.
+/// Returns the first value of a query's answer, if it is a text.
 async fn first_text(asking: &Asking<'_>, sql: String) -> Option<String> {
     let rows = asking.rows(sql).await.ok()?.ok()?;
     match rows.into_iter().next()?.into_iter().next()? {
@@ -98,14 +99,14 @@ async fn first_text(asking: &Asking<'_>, sql: String) -> Option<String> {
     }
 }
 
-/// Returns whether a format has day and month first, in whatever order.
+/// Returns true if a date format begins with day and month, in either order.
 fn is_of_two_readings(format: &str) -> bool {
     let parts = format.split('%').skip(1).filter_map(|part| part.chars().next());
     let first: Vec<char> = parts.take(2).collect();
     [['d', 'm'], ['m', 'd']].iter().any(|order| first == order)
 }
 
-/// Returns whether several columns are all texts, under names that the reader gave them.
+/// Returns true if there are several columns, all texts with names made up by the reader.
 fn are_made_up(columns: &[(String, String)]) -> bool {
     let is_made_up = |(name, kind): &(String, String)| {
         let number = name.strip_prefix("column").unwrap_or_default();

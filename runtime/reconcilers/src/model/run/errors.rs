@@ -1,4 +1,4 @@
-//! Errors of a run at their places, with what stays in spite of them.
+//! Errors of a run with their places, and with a note on the output that remains.
 
 use watershed_core::Error;
 use watershed_drivers::olap::{BuildError, Failure, Hooks};
@@ -6,7 +6,7 @@ use watershed_drivers::olap::{BuildError, Failure, Hooks};
 use super::{databases, dialect, kind, subject::Subject};
 use crate::model::{failure, hooks, record::Record, statement};
 
-/// The error of a build that was sent with these statements.
+/// Returns the error of a build with its place, given the statements that were sent.
 pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks: &Hooks) -> Error {
     match error {
         BuildError::Before(hook) => {
@@ -38,7 +38,7 @@ pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks
     }
 }
 
-/// Says that the last good output is still there, if one is.
+/// Adds to an error that the last good output still exists, if it does.
 pub(super) fn tell_what_stays(subject: Subject<'_>, error: Error) -> Error {
     let last = subject
         .context

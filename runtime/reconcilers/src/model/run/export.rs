@@ -1,4 +1,4 @@
-//! Writing a model's rows into files, once its table is what it should be.
+//! Export of a model's rows to files, once its table is up to date.
 //!
 //! The rows are written beside the place and put there when they are complete. Before that the catalog holds, on the disk,
 //! what is about to stand there; so whatever dies, the next run knows which files are the model's own.
@@ -19,22 +19,23 @@ use crate::model::{
     upload,
 };
 
-/// Files that are written and not in their place.
+/// Files that are written but not yet moved to their place.
 pub(super) struct Part {
     place: Place,
-    /// The files that stand at the place.
+    /// The files that were found at the place; none if there were none.
     found: Option<Stamps>,
     pub(super) files: ExportedFiles,
 }
 
-/// Writes the rows of a model elsewhere.
+/// The exporter of a model's rows to files and other databases.
 pub(super) struct Exporter<'a> {
     pub(super) subject: Subject<'a>,
     pub(super) state: &'a State<'a>,
 }
 
 impl Exporter<'_> {
-    /// Has the files hold the rows of the table, and no others be there. Returns the outcome of the run with that.
+    /// Updates the exported files to the rows of the table, and removes others. Returns the outcome of the run, with
+    /// this work included.
     pub(super) async fn write_files(&self, outcome: Outcome) -> Result<Outcome, Error> {
         let subject = self.subject;
         let state = self.state.so_far();
@@ -65,13 +66,13 @@ impl Exporter<'_> {
         })
     }
 
-    /// Removes the files that were written for the model, but for those that somebody changed since.
+    /// Removes the files that were exported for the model, except those that somebody changed since.
     pub(super) async fn remove_all_files(&self) -> Result<(), Error> {
         let state = self.state.so_far().export.unwrap_or_default();
         self.remove_files(all(&state).cloned().collect()).await
     }
 
-    /// Says whether anything was written or removed.
+    /// Writes the export if it is not current; returns true if anything was written or removed.
     async fn write_export(
         &self,
         export: &FileExport,
@@ -120,7 +121,7 @@ impl Exporter<'_> {
         })
     }
 
-    /// Writes the rows beside the place.
+    /// Writes the rows to part files beside the place.
     pub(super) async fn write_part(
         &self,
         export: &FileExport,
@@ -184,7 +185,7 @@ impl Exporter<'_> {
         Ok(Part { place, found, files })
     }
 
-    /// Puts complete files in their place, unless the same stand there. Returns what stands there then.
+    /// Moves complete files to their place, unless equal ones are there. Returns the files at the place.
     async fn put_in_place(&self, part: Part, known: &ExportState) -> Result<ExportedFiles, Error> {
         let Part { place, found, files } = part;
         let unwritable = |error: std::io::Error| export::unwritable(&place, &error);
@@ -240,7 +241,7 @@ impl Exporter<'_> {
         }
     }
 
-    /// Notes what stands there, and removes what stood elsewhere before. Says whether anything was removed.
+    /// Records the files at the place, and removes files at earlier places. Returns true if anything was removed.
     pub(super) async fn settle_files(
         &self,
         standing: ExportedFiles,
@@ -308,7 +309,7 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    /// Removes files that are not to be put in their place. What stays is removed by the next run.
+    /// Removes part files that are not needed; the next run removes what remains.
     pub(super) async fn give_up(&self, place: &Place) {
         let (at, uid) = (place.clone(), self.subject.uid());
         if let Err(error) = blocking(move || at.clear(uid)).await {

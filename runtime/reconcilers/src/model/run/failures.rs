@@ -1,4 +1,4 @@
-//! Rows that failed tests, kept for people.
+//! Storage of rows that failed tests, for people.
 
 use watershed_core::Error;
 use watershed_drivers::olap::{Failure, KeptRows, Verdict};
@@ -7,8 +7,8 @@ use watershed_outputs::failure::from_failure;
 use super::subject::Subject;
 use crate::model::data_tests::Tests;
 
-/// Keeps the rows that failed tests, in place of those that failed before. Nothing depends on them, so a run does not
-/// fail because of them.
+/// Stores the rows that failed tests, in place of earlier ones. Storage errors don't fail the run, as nothing depends
+/// on these rows.
 pub(super) async fn keep(subject: Subject<'_>, tests: &Tests, verdicts: &[Verdict]) -> Result<(), Error> {
     if tests.store_failures() || are_stored(subject) {
         store(subject, tests.kept(verdicts)).await?;
@@ -21,7 +21,7 @@ pub(super) fn are_stored(subject: Subject<'_>) -> bool {
     state.is_some_and(|state| state.0.test_results.iter().any(|result| result.stored > 0))
 }
 
-/// Fails where another owner has taken the engine's data, and otherwise not.
+/// Stores rows that failed tests; returns an error only if another owner has taken the engine's data.
 pub(super) async fn store(subject: Subject<'_>, kept: Vec<KeptRows>) -> Result<(), Error> {
     let (uid, table) = (subject.uid(), subject.table());
     let stored = subject

@@ -1,4 +1,4 @@
-//! The situation that a run finds: the output of its model, the record beside it, and who else has its name.
+//! The situation that a run finds: the model's output, the record beside it, and other owners of its name.
 
 use uuid::Uuid;
 use watershed_compilers::Code;
@@ -18,15 +18,15 @@ use crate::{
     },
 };
 
-/// The output as it is known before anything is done.
+/// The output as known before the run changes anything.
 #[derive(Default)]
 pub(super) struct KnownOutput {
-    /// Its record. A touched file's new time, and tests that were run without a build, may be in the catalog's copy
-    /// alone; they are merged in.
+    /// The record of the output, merged with the catalog's copy, which alone may have new times of files and results of
+    /// tests.
     pub(super) record: Option<Record>,
-    /// The tagged object; none if the record speaks of one that is gone.
+    /// The tagged object; none if the recorded object no longer exists.
     pub(super) object: Option<(String, Shape, BuildId)>,
-    /// The resource of a lost catalog that it is tagged with, if it is not this one.
+    /// The resource of a lost catalog whose tag the output carries, if there is one.
     pub(super) orphan: Option<Uuid>,
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn find(subject: Subject<'_>) -> Result<KnownOutput, Error> {
     }
 }
 
-/// An output of this name whose resource no catalog knows any more.
+/// Returns an output of the same name whose resource no catalog knows.
 async fn orphan(subject: Subject<'_>) -> Result<KnownOutput, Error> {
     let Some(output) = standing_at_name(subject).await? else {
         return Ok(KnownOutput::default());
@@ -86,7 +86,7 @@ async fn standing_at_name(subject: Subject<'_>) -> Result<Option<Output>, Error>
     found.map_err(|failure| failure::from_failure(&failure))
 }
 
-/// The resource with a uid, also one whose delete is unfinished.
+/// Returns the resource of a uid, including one that is being deleted.
 pub(super) fn owner(subject: Subject<'_>, uid: Uuid) -> Option<Resource> {
     subject
         .context
@@ -95,8 +95,8 @@ pub(super) fn owner(subject: Subject<'_>, uid: Uuid) -> Option<Resource> {
         .ok()
 }
 
-/// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle, nor is
-/// that of a model to which the compiler gives the name no more: the engine moves it out of the way.
+/// Returns an error if another model owns the output of the same name. Outputs that are about to be renamed, or whose
+/// model lost the name, are no obstacle, as the engine moves them away.
 pub(super) async fn refuse_shared_output(subject: Subject<'_>) -> Result<(), Error> {
     let Some(output) = standing_at_name(subject)
         .await?
@@ -120,7 +120,7 @@ pub(super) async fn refuse_shared_output(subject: Subject<'_>) -> Result<(), Err
     Ok(())
 }
 
-/// Drops the output of a lost catalog that another one has taken the place of.
+/// Drops the output of a lost catalog that has been replaced.
 pub(super) async fn drop_orphan(subject: Subject<'_>, orphan: Uuid) -> Result<(), Error> {
     let outputs = subject.outputs();
     let dropped = outputs.drop_output(orphan, Guard::Free, subject.cancel()).await;
@@ -137,7 +137,7 @@ impl KnownOutput {
             .map_or(Timestamp(0), |record| record.mark(now))
     }
 
-    /// Returns the time when the rows came.
+    /// Returns the time when the present rows came.
     pub(super) fn since(&self, now: Timestamp) -> Timestamp {
         self.record
             .as_ref()

@@ -1,4 +1,4 @@
-//! The state of the DuckLake that a source reads.
+//! The state of the DuckLake that a source reads, queried when due.
 
 use watershed_core::Error;
 use watershed_dialect::ENGINE;
@@ -8,8 +8,7 @@ use watershed_drivers::olap::{Attached, Statements as _, System, TableName};
 use super::{databases, objects_now, subject::Subject};
 use crate::model::{failure, lake::Part, objects, record::Record, source};
 
-/// Asks the lake that a source reads for its state, if this is a time to ask; none if it reads no lake, or that of the
-/// last build stands.
+/// Returns the current state of the lake that a source reads; none if the source reads no lake, or no query is due.
 pub(super) async fn state(
     subject: Subject<'_>,
     record: Option<&Record>,

@@ -1,4 +1,4 @@
-//! The partitions of a model as they are listed now, and the notes of those that were built.
+//! The current list of a model's partitions, and the notes of those that were built.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ pub(super) async fn note(subject: Subject<'_>, notes: Vec<PartitionRun>) -> Resu
     noted.map_err(|failure| failure::from_failure(&failure))
 }
 
-/// Notes the new watermarks of partitions that are the ones of before: files that had just been written when they were hashed, or
-/// that were merely touched, are not hashed again by the next run.
+/// Records new watermarks of unchanged partitions, so that files which were freshly written or merely touched are not
+/// hashed again by the next run.
 pub(super) async fn settle(subject: Subject<'_>, notes: &Notes, same: Vec<Stamped>) -> Result<(), Error> {
     let settled = same.into_iter().filter_map(|Stamped { listed, .. }| {
         let run = notes.by_key.get(&listed.partition.key)?;
@@ -40,7 +40,7 @@ pub(super) async fn settle(subject: Subject<'_>, notes: &Notes, same: Vec<Stampe
     note(subject, settled.collect()).await
 }
 
-/// Notes of failed partitions that they are listed no more, so that nothing is left to be built of them.
+/// Records that failed partitions are no longer listed, so that none of them remains to be built.
 pub(super) async fn let_go(
     subject: Subject<'_>,
     notes: &mut Notes,
@@ -64,7 +64,7 @@ pub(super) async fn notes(subject: Subject<'_>) -> Result<Notes, Error> {
         .map_err(|failure| failure::from_failure(&failure))
 }
 
-/// The partitions as they are listed now, and local files as they were found: the record is of those.
+/// Returns the partitions that are listed now; local files are taken as found before, as the record is about these.
 pub(super) async fn list(
     subject: Subject<'_>,
     spec: &ModelSpec,
@@ -86,7 +86,7 @@ pub(super) async fn list(
     }
 }
 
-/// The objects that match a pattern, as their store tells them now.
+/// Returns the objects that match a pattern, as their store lists them now.
 pub(super) async fn look_at_store(
     subject: Subject<'_>,
     connector: &str,

@@ -1,4 +1,4 @@
-//! The objects that a source reads as they are now.
+//! The current objects of a source, queried from their stores when due.
 
 use watershed_core::Error;
 use watershed_drivers::files::FileNow;
@@ -8,8 +8,7 @@ use watershed_proto::ConnectorSpec;
 use super::{stores, subject::Subject};
 use crate::model::{failure, objects::Objects, record::Record, source, statement, triggers::triggers};
 
-/// Asks the stores for the objects that a source reads, if this is a time to ask; none if it reads no objects, or those
-/// of the last build stand.
+/// Returns the current objects that a source reads; none if it reads no objects, or no query is due.
 pub(super) async fn look(
     subject: Subject<'_>,
     record: Option<&Record>,
@@ -50,7 +49,8 @@ pub(super) async fn look(
     Ok(Some(found))
 }
 
-/// Returns true if a build is asked for: by a refresh, a schedule, or another definition.
+/// Returns true if a build is requested by a refresh, a schedule or a changed definition, so that stores are asked for
+/// changes.
 pub(super) fn is_time_to_ask(subject: Subject<'_>, record: Option<&Record>) -> Result<bool, Error> {
     let Some(record) = record else { return Ok(true) };
     let due = triggers(subject.spec(), record, subject.context.now()).due;

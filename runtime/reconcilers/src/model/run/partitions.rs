@@ -1,4 +1,4 @@
-//! A build by partitions: those that are due come into a stage one by one, and are published together.
+//! Builds in partitions: due partitions are built into a stage, and published together.
 //!
 //! A run that is cut off goes on where it stood: what is staged for the same purpose counts. Rows are published once, with
 //! the tests of the whole output, so that readers see all of a run or nothing of it.
@@ -25,9 +25,9 @@ use super::{
 };
 use crate::model::{failure, triggers::adds_rows};
 
-/// Partitions that may fail one after another before the rest is left for another run.
+/// The number of consecutive failures of partitions after which the rest is left for another run.
 const MOST_IN_A_ROW: u64 = 20;
-/// The most partitions that are built at once.
+/// The largest number of partitions that are built at once.
 const MOST_AT_ONCE: usize = 16;
 
 impl Run<'_> {
@@ -82,7 +82,7 @@ impl Run<'_> {
     }
 }
 
-/// Builds all that is due into the stage. Returns how many came there, and what failed.
+/// Builds all due partitions into the stage. Returns the number of staged partitions, and the failures.
 async fn stage_all(
     subject: Subject<'_>,
     spec: &ModelSpec,

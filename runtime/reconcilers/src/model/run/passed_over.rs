@@ -1,4 +1,4 @@
-//! Models that are not chosen.
+//! Models that are not selected for a run.
 
 use watershed_core::{Error, Outcome};
 use watershed_drivers::olap::Fate;
@@ -11,8 +11,8 @@ use crate::model::{
     statement,
 };
 
-/// Passes over a model that is not chosen. Where it stands as a view over something that has another name now, the
-/// view is made again all the same: nobody could read it otherwise.
+/// Passes over a model that is not selected. Only a view over renamed objects is created again, since it could not be
+/// read otherwise.
 pub(super) async fn follow_names(run: &Run<'_>) -> Outcome {
     let subject = run.subject;
     let followed = async {

@@ -1,5 +1,4 @@
-//! Partitions on their way into the stage of a run: small ones share a transaction, and one that fails there is built
-//! again by itself.
+//! Building of partitions into a stage: small ones share a transaction, and after a failure each is built by itself.
 
 use std::sync::{
     Mutex,
@@ -20,23 +19,23 @@ use super::{agenda::Agenda, dialect, errors, statements, subject::Subject};
 use crate::model::{contents::Reading, failure, hooks, inputs, partitions::Listed, source, statement};
 use watershed_locks::Unpoisoned as _;
 
-/// Time between two messages about how far a run is.
+/// The interval between two progress messages.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
-/// The most partitions that share a transaction: what a commit costs each of them is then little beside its statement.
+/// The largest number of partitions that share a transaction, which makes the cost of a commit negligible.
 const LARGEST_BATCH: usize = 16;
 
-/// The partitions of a run that failed.
+/// The failures among the partitions of a run.
 #[derive(Default)]
 pub(super) struct Failures {
     pub(super) count: u64,
     pub(super) in_a_row: u64,
-    /// Those that were not tried, after too many failures in a row.
+    /// The number of partitions not tried, after too many consecutive failures.
     pub(super) left: u64,
     pub(super) first: Option<(Error, String)>,
 }
 
 impl Failures {
-    /// Takes note of how a partition ended. Returns whether it came into the stage.
+    /// Records the end of a partition's build. Returns true if the partition was staged.
     pub(super) fn take(&mut self, end: End) -> bool {
         match end {
             Ok(()) => self.in_a_row = 0,
@@ -51,28 +50,29 @@ impl Failures {
     }
 }
 
-/// Builds partitions into the stage of a run.
+/// The builder of partitions into the stage of a run.
 pub(super) struct Stager<'a> {
     subject: Subject<'a>,
     spec: &'a ModelSpec,
     scope: &'a Scope,
     agenda: &'a Agenda,
-    /// Columns of which no two rows of a partition have the same values.
+    /// The columns whose values are unique within a partition.
     key: Vec<String>,
     cancel: &'a CancellationToken,
-    /// Partitions need nothing around their statements: a table that gets columns is looked at between two of them.
+    /// True if partitions may share a transaction: no hooks run around their statements, and no columns can be added
+    /// between them.
     may_share: bool,
     number: AtomicU64,
-    /// Partitions that share a transaction next, by the time that those before took.
+    /// The number of partitions in the next transaction, adapted to the time of previous ones.
     batch: AtomicUsize,
-    /// The time of the last message about how far the run is.
+    /// The time of the last progress message; none before the first.
     told: Mutex<Option<Instant>>,
 }
 
-/// The end of one partition's build: an error comes with the data of the partition.
+/// The end of a partition's build; an error comes with the data of the partition.
 type End = Result<(), (Error, String)>;
 
-/// A partition with its place among those that are due.
+/// A partition with its index among the due ones.
 type Due = (usize, Listed);
 
 impl<'a> Stager<'a> {
@@ -99,7 +99,7 @@ impl<'a> Stager<'a> {
         }
     }
 
-    /// Takes the partitions out that are built together next, until there are none.
+    /// Takes the next partitions to be built together; none if there are no more.
     pub(super) fn next_batch(&self, due: &mut impl Iterator<Item = Due>) -> Option<Vec<Due>> {
         let size = match self.may_share {
             true => self.batch.load(Ordering::Relaxed),
@@ -109,7 +109,7 @@ impl<'a> Stager<'a> {
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Builds partitions. What is wrong with one is noted; what is wrong with the engine ends the run.
+    /// Builds partitions. Errors of a single partition are returned for it; errors of the engine end the run.
     pub(super) async fn stage(&self, mut batch: Vec<Due>) -> Result<Vec<End>, Error> {
         if let Some((index, _)) = batch.first() {
             self.tell(*index);
@@ -139,7 +139,7 @@ impl<'a> Stager<'a> {
         Ok(ends)
     }
 
-    /// Makes the next batch larger where this one was brief, and smaller where it was not.
+    /// Adapts the size of the next batch: larger after a brief batch, smaller after a long one.
     fn learn(&self, size: usize, took: Duration) {
         let next = match took {
             took if took <= StageStep::BRIEF / 4 => (size * 2).min(LARGEST_BATCH),
@@ -149,8 +149,8 @@ impl<'a> Stager<'a> {
         self.batch.store(next, Ordering::Relaxed);
     }
 
-    /// Builds partitions in one transaction, from the first on for as long as they are brief. Returns the number of those that are
-    /// built; 0 if each is to be built by itself.
+    /// Builds partitions in one transaction, from the first on while they are brief. Returns the number of built
+    /// partitions; 0 if each must be built by itself.
     async fn stage_together(&self, batch: &[Due]) -> Result<usize, Error> {
         let mut steps = Vec::with_capacity(batch.len());
         for (_, one) in batch {
@@ -194,7 +194,7 @@ impl<'a> Stager<'a> {
         Ok(Err((error, data)))
     }
 
-    /// Returns the note of a partition's run, and what the engine is to do, unless a template can't be executed.
+    /// Returns the note of a partition's run, and the step for the engine or the error of a template.
     async fn step(&self, one: &Listed) -> (PartitionRun, Result<StageStep, Error>) {
         let subject = self.subject;
         let note = PartitionRun {
@@ -243,7 +243,7 @@ impl<'a> Stager<'a> {
         (note, step)
     }
 
-    /// Returns the paths in the row of a partition that are no patterns, whatever they look like.
+    /// Returns the paths in a partition's row that exist, so that they must not be read as patterns.
     async fn literal_paths(&self, one: &Listed) -> Result<Vec<String>, Error> {
         if !one.partition.data.contains(['*', '?', '[', '{']) {
             return Ok(Vec::new());
@@ -268,7 +268,7 @@ impl<'a> Stager<'a> {
         statements::sampled(subject, with_literal_paths(&sql, literal).into_owned()).await
     }
 
-    /// Refuses a partition whose files have nothing in them, or nothing that can be read.
+    /// Returns an error for a partition whose files are empty or unreadable.
     async fn refuse_contents(&self, one: &Listed, scope: &Scope, literal: &[String]) -> Result<(), Error> {
         let Some(reading) = Reading::from_spec(self.spec, scope) else {
             return Ok(());
@@ -310,7 +310,7 @@ impl<'a> Stager<'a> {
     }
 }
 
-/// Returns the failure of an engine that no other partition will do better with.
+/// Returns the failure if it concerns the engine rather than the partition, so that other partitions would fail too.
 fn engine_failure(error: &BuildError) -> Option<&Failure> {
     match error.build_error() {
         BuildError::Failed(Failure::Sql(_) | Failure::OutOfMemory { .. }) => None,

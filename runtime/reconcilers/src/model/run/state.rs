@@ -1,4 +1,4 @@
-//! The state of a model, as a run found it and as it wrote it since.
+//! The state of a model during a run: as found, or as last written.
 
 use std::sync::Mutex;
 
@@ -9,10 +9,10 @@ use watershed_proto::{ExportState, ModelState, TestResult};
 use super::subject::Subject;
 use crate::{messages::Proto, model::record::Record};
 
-/// The state of the model of a run.
+/// The stored state of the model during a run.
 pub(super) struct State<'a> {
     subject: Subject<'a>,
-    /// The state that this run wrote last; none if it wrote none.
+    /// The state that the run wrote last; none before the first write.
     written: Mutex<Option<ModelState>>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Keeps what tests came to beside what is known of the last good output.
+    /// Stores test results, and leaves the rest of the state of the last good output.
     pub(super) async fn tell_results(&self, results: Vec<TestResult>) -> Result<(), Error> {
         let known = self.subject.context.state().map(|state| state.0.clone());
         self.write(ModelState {
@@ -43,7 +43,7 @@ impl<'a> State<'a> {
         self.write_with(state, export).await
     }
 
-    /// Writes the state with what is known of the files that were written.
+    /// Stores the state with the given record of exported files.
     pub(super) async fn write_with(
         &self,
         state: ModelState,
@@ -63,7 +63,7 @@ impl<'a> State<'a> {
         self.subject.context.state().is_some() || self.written.lock().unpoisoned().is_some()
     }
 
-    /// The state as this run found it, or as it wrote it since.
+    /// Returns the state that the run wrote last, or else the state that it found.
     pub(super) fn so_far(&self) -> ModelState {
         let written = self.written.lock().unpoisoned().clone();
         let found = || self.subject.context.state().map(|state| state.0.clone());

@@ -1,4 +1,4 @@
-//! Statements of a build, and the values that their templates see.
+//! Statements of a build, and the template values for them.
 
 use watershed_compilers::Scope;
 use watershed_core::Error;
@@ -27,7 +27,7 @@ pub(super) async fn scope_of_build(
     Ok(scope)
 }
 
-/// The state as its query has it now: no build has left one, for there was no such query then.
+/// Returns the current row of the state query, for a model whose last build left none as it had no such query.
 pub(super) async fn state_now(
     subject: Subject<'_>,
     spec: &ModelSpec,
@@ -50,7 +50,7 @@ pub(super) async fn state_now(
         .map(|row| state::map(names.zip(row).collect())))
 }
 
-/// Returns the statement for the part of the rows that a sample has, where there is one to be taken.
+/// Returns the statement for the sampled part of the rows, if the run takes samples.
 pub(super) async fn sampled(subject: Subject<'_>, sql: String) -> Result<String, Error> {
     let Some(sample) = subject.model.sample.filter(|_| Sample::is_of(subject.spec())) else {
         return Ok(sql);

@@ -1,4 +1,4 @@
-//! Access to stores of objects, as connectors give it.
+//! Access to object stores through connectors.
 
 use watershed_controller::Select;
 use watershed_core::Error;
@@ -12,7 +12,7 @@ use watershed_proto::{ConnectorSpec, Message as _};
 use super::subject::Subject;
 use crate::model::failure;
 
-/// The access that a connector gives to a store; where it is none of its driver, nobody logs in.
+/// Returns the access to a store through a connector; anonymous if the connector is not for a store of this driver.
 pub(super) fn access_of(subject: Subject<'_>, connector: &str, driver: Driver) -> Result<Access, Error> {
     // An address of another store is reached by the connector that bears the name of its driver.
     for name in [connector, driver.as_str()] {
@@ -31,7 +31,7 @@ pub(super) fn access_of(subject: Subject<'_>, connector: &str, driver: Driver) -
     })
 }
 
-/// A connector as the catalog has it, also one that goes in the same edit.
+/// Returns the spec of a connector in the catalog, including one that is being deleted.
 pub(super) fn connector_in_catalog(subject: Subject<'_>, name: &str) -> Option<ConnectorSpec> {
     let select = Select::kind(CONNECTOR).with_deleted();
     let all = subject.context.controller().list(select).resources;
@@ -39,7 +39,7 @@ pub(super) fn connector_in_catalog(subject: Subject<'_>, name: &str) -> Option<C
     ConnectorSpec::decode(found.row.spec.as_ref()).ok()
 }
 
-/// The access that a connector gives; none if it is no store's.
+/// Returns the access that a connector gives, with variables opened; none if it is not for an object store.
 pub(super) fn opened_access(subject: Subject<'_>, spec: &ConnectorSpec) -> Result<Option<Access>, Error> {
     let variables = subject.outputs().secrets().open(&spec.variables)?;
     let access = access::access(

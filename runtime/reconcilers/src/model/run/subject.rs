@@ -1,4 +1,4 @@
-//! The model that a run is about, as all parts of a run see it.
+//! The model of a run, with the context that all parts of the run share.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::model::{
     statement,
 };
 
-/// The longest that a build may take when its spec does not say.
+/// The default time limit of a build.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// The model of an invocation, with what it is built among.
+/// The model of an invocation, with the reconciler and the context.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) model: &'a ModelReconciler,
@@ -31,12 +31,12 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Returns its spec.
+    /// Returns the spec of the model.
     pub(super) fn spec(self) -> &'a ModelSpec {
         &self.context.spec().0
     }
 
-    /// The spec with the values of its variables, which is not to be stored.
+    /// Returns the spec with the plain values of its variables, which must not be stored.
     pub(super) fn opened_spec(self) -> Result<ModelSpec, Error> {
         Ok(ModelSpec {
             variables: self.model.outputs.secrets().open(&self.spec().variables)?,
@@ -44,12 +44,12 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns its name.
+    /// Returns the name of the model.
     pub(super) fn name(self) -> &'a str {
         self.context.name().as_str()
     }
 
-    /// Returns the name of its output.
+    /// Returns the name of the model's output.
     pub(super) fn table(self) -> &'a str {
         statement::table(self.spec(), self.name())
     }
@@ -66,8 +66,8 @@ impl<'a> Subject<'a> {
         self.context.cancellation()
     }
 
-    /// Returns the full refreshes so far that let an edit through: those that are still to be answered are such if a person let this very
-    /// definition through.
+    /// Returns the number of full refreshes that approved an edit. Unanswered refreshes count if a person approved the
+    /// present definition.
     pub(super) fn approvals(self, record: Option<&Record>) -> u64 {
         let Some(record) = record else { return 0 };
         let open = self.asked().full.saturating_sub(record.answered.full);
@@ -78,7 +78,7 @@ impl<'a> Subject<'a> {
         record.approvals + if is_approved { open } else { 0 }
     }
 
-    /// Returns the refreshes that were asked for so far.
+    /// Returns the number of refreshes that were requested so far.
     pub(super) fn asked(self) -> Refreshes {
         let asked = self.context.refreshes();
         Refreshes {
@@ -87,7 +87,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Its tests, templates executed.
+    /// Returns the tests of the model, with templates executed.
     pub(super) fn tests(self) -> Result<Tests, Error> {
         let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
         let mut tests = Tests::for_model(self.spec(), self.name(), environment, self.paths(), secrets)?;
@@ -111,7 +111,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the longest that the engine may take for the statements of the model.
+    /// Returns the time limit for the engine's work on the model.
     pub(super) fn time_limit(self) -> Duration {
         match self.spec().timeout_seconds {
             0 => DEFAULT_TIMEOUT,
@@ -119,8 +119,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Waits for work that its cancellation interrupts, which happens once the engine has had all of its time. Returns whether that
-    /// was so.
+    /// Waits for work, which is cancelled at the time limit. Returns the result, and true if the limit was reached.
     pub(super) async fn within_limit<W: Future>(
         self,
         work: impl FnOnce(CancellationToken) -> W,
@@ -138,7 +137,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The fate of columns that only some partitions have.
+    /// Returns the treatment of columns that only some partitions have.
     pub(super) fn columns(self) -> NewColumns {
         let output = self.spec().incremental_output.as_ref();
         output.map_or(NewColumns::Refuse, |output| {
@@ -146,7 +145,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the stages of partitions in the engine.
+    /// Returns the engine's stages of partitions.
     pub(super) fn stages(self) -> Result<&'a dyn Partitions, Error> {
         let stages = self.outputs().olap().partitions();
         stages.map_err(|failure| failure::from_failure(&failure))
@@ -157,7 +156,7 @@ impl<'a> Subject<'a> {
         &self.model.outputs
     }
 
-    /// Returns the engine, asked by this invocation.
+    /// Returns the interface for queries to the engine, cancelled with this invocation.
     pub(super) fn asking(self) -> Asking<'a> {
         Asking {
             outputs: self.outputs(),
@@ -165,13 +164,13 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Returns the values that its templates see; the variables of `spec` are open.
+    /// Returns the values that the model's templates see; the variables of `spec` must be plain values.
     pub(super) fn scope(self, spec: &ModelSpec) -> Scope {
         statement::scope(spec.variables.clone(), self.name(), &self.model.environment)
     }
 }
 
-/// Returns what the engine is to do with columns that the table does not have.
+/// Returns the treatment of new columns that the table lacks.
 pub(super) fn new_columns(said: OnSchemaChange) -> NewColumns {
     match said {
         OnSchemaChange::Fail => NewColumns::Refuse,

@@ -1,4 +1,4 @@
-//! Writing a model's rows into a table of another database, once its own table is what it should be.
+//! Export of a model's rows to a table of another database, once its own table is up to date.
 //!
 //! The table there bears a tag: the model, and what its rows are made of. It is written in the transaction that swaps it with
 //! the one of before; so the table says what really happened, and the catalog only which one to ask.
@@ -20,7 +20,7 @@ use super::{export::Exporter, stores};
 use crate::model::{export, failure, record::Record};
 
 impl Exporter<'_> {
-    /// Has the table hold the rows of the model. Says whether anything was written or dropped.
+    /// Updates the exported table to the rows of the model. Returns true if anything was written or dropped.
     pub(super) async fn write_table(
         &self,
         export: &FileExport,
@@ -75,7 +75,7 @@ impl Exporter<'_> {
         Ok(self.settle_files(standing, known).await? | rows.is_some())
     }
 
-    /// Drops a table that was written for the model, unless it is somebody else's now.
+    /// Drops a table that was exported for the model, unless somebody else owns it now.
     pub(super) async fn remove_table(&self, files: &ExportedFiles) -> Result<(), Error> {
         let subject = self.subject;
         let (path, connector) = (&files.path, &files.connector);
@@ -110,7 +110,7 @@ impl Exporter<'_> {
         }
     }
 
-    /// Returns how the database is attached to be written to.
+    /// Returns the database to attach for writing.
     fn output_database(&self, files: &ExportedFiles, spec: &ConnectorSpec) -> Result<Attached, Error> {
         let subject = self.subject;
         let system = System::from_driver(&files.database)
@@ -154,7 +154,7 @@ impl Exporter<'_> {
         })
     }
 
-    /// Has the table written within the time that a build may take.
+    /// Writes the table within the time limit of a build.
     async fn send_table(&self, job: &WriteTable) -> Result<Option<u64>, TableError> {
         let subject = self.subject;
         let work = |cancel| async move {
@@ -212,7 +212,7 @@ fn name(files: &ExportedFiles) -> Result<TableName, Error> {
     })
 }
 
-/// Stands for what the rows are made of.
+/// Returns an id derived from the build and settings behind the exported rows.
 fn build_of(files: &ExportedFiles) -> Uuid {
     let mut bytes = [0; 16];
     bytes

@@ -1,4 +1,4 @@
-//! Taking an output back from the trash instead of building it.
+//! Restoring an output from the trash instead of building it.
 //!
 //! What is wanted of it is decided by [`fit`].
 
@@ -23,16 +23,16 @@ use crate::model::{
     triggers::triggers,
 };
 
-/// An output of the trash that is wanted.
+/// A trashed output that can be used.
 struct Restorable {
     record: Record,
     fit: Fit,
-    /// This resource threw it away itself.
+    /// True if the resource itself trashed the output.
     is_own: bool,
 }
 
 impl Run<'_> {
-    /// Puts the output of a table that is to be built in its place, if the trash has it. None: it is to be built.
+    /// Restores the wanted table from the trash; none if it must be built.
     pub(super) async fn take_back(
         &self,
         plan: &mut Plan,
@@ -64,7 +64,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Holds an output of the trash against what is wanted.
+    /// Compares a trashed output with the wanted one; none if it can't be used.
     async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Restorable>, Error> {
         let subject = self.subject;
         let is_own = trashed.tag.uid == subject.uid();
@@ -92,7 +92,7 @@ impl Run<'_> {
         Ok(fit.map(|fit| Restorable { record, fit, is_own }))
     }
 
-    /// Puts an output in its place. None: it is there no more, or could not be moved.
+    /// Moves a trashed output to its place; none if it no longer exists or can't be moved.
     async fn restore(
         &self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Writing a model's rows into a store of objects, once its table is what it should be.
+//! Export of a model's rows to an object store, once its table is up to date.
 //!
 //! The rows are written on this machine first, and each object then in one go, so that it is visible as a whole. Before
 //! that the catalog holds, on the disk, which objects are about to be there; with the mark that each of them bears, the next
@@ -23,11 +23,11 @@ use crate::model::{
     upload::{self, Due, Mark},
 };
 
-/// The most objects that one export asks for, writes or removes at once.
+/// The largest number of requests that one export makes at once.
 const AT_ONCE: usize = 8;
 
 impl Exporter<'_> {
-    /// Has the objects hold the rows of the table. Says whether anything was written or removed.
+    /// Updates the exported objects to the rows of the table. Returns true if anything was written or removed.
     pub(super) async fn write_objects(
         &self,
         export: &FileExport,
@@ -80,7 +80,7 @@ impl Exporter<'_> {
         Ok(self.settle_files(standing, known).await? | changed)
     }
 
-    /// The place at which files are made before they are brought to an address.
+    /// Returns the place of the local files that are made before the upload to an address.
     fn part_place(&self, address: &str) -> Place {
         Place {
             path: address.to_owned(),
@@ -88,7 +88,7 @@ impl Exporter<'_> {
         }
     }
 
-    /// Removes objects that were written for the model, but for those that somebody changed since.
+    /// Removes objects that were exported for the model, except those that somebody changed since.
     pub(super) async fn remove_objects(&self, files: &ExportedFiles) -> Result<(), Error> {
         if self.subject.outputs().sandbox().is_some() {
             tracing::warn!(path = %files.path, "outside the sandbox: the objects that were written stay");
@@ -117,7 +117,7 @@ impl Exporter<'_> {
     }
 }
 
-/// The objects of one export.
+/// The upload of the objects of one export.
 struct Upload<'a> {
     exporter: &'a Exporter<'a>,
     access: &'a Access,
@@ -126,7 +126,7 @@ struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    /// Refuses to write over the object of somebody.
+    /// Returns an error if the object at the address belongs to somebody else.
     async fn refuse_taken(&self) -> Result<(), Error> {
         let Some(standing) = self.find("").await? else {
             return Ok(());
@@ -139,8 +139,8 @@ impl Upload<'_> {
         }
     }
 
-    /// Brings complete files into the store, and removes what else was written there before. Returns what stands there
-    /// then, and whether anything was written or removed.
+    /// Uploads complete files, and removes objects of earlier exports. Returns the resulting objects, and true if
+    /// anything was written or removed.
     async fn bring(&self, place: &Place, files: ExportedFiles) -> Result<(ExportedFiles, bool), Error> {
         let mut files = self.digested(place, files).await?;
         let due = self.due(&files).await?;
@@ -200,7 +200,7 @@ impl Upload<'_> {
         digested.await.map_err(|error| export::unwritable(place, &error))
     }
 
-    /// Decides about each object before the first is written.
+    /// Decides on the action for each object before the first is written.
     async fn due(&self, files: &ExportedFiles) -> Result<BTreeMap<String, Due>, Error> {
         // Of a folder, one listing tells most of it.
         let listed: Option<BTreeMap<String, String>> = match files.folder {
@@ -238,7 +238,7 @@ impl Upload<'_> {
         stream::iter(jobs).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// An object in a version that is recorded: its content is known with that.
+    /// Returns an object of a recorded version, whose content is therefore known.
     fn standing_as_recorded(&self, name: &str, version: &str) -> Standing {
         let mut recorded = upload::recorded(self.known, self.address);
         let file = recorded.find(|(other, file)| *other == name && file.version == version);
@@ -248,7 +248,7 @@ impl Upload<'_> {
         }
     }
 
-    /// The recorded versions of an object.
+    /// Returns the recorded versions of an object.
     fn versions(&self, name: &str) -> Vec<&str> {
         upload::recorded(self.known, self.address)
             .filter(|(other, file)| *other == name && !file.version.is_empty())
@@ -291,7 +291,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Removes objects, if they are still as they were written. Says whether anything was removed.
+    /// Removes objects that are unchanged since they were written. Returns true if anything was removed.
     async fn remove(&self, names: Vec<String>) -> Result<bool, Error> {
         let jobs = names.into_iter().map(|name| async move {
             let address = upload::address_of(self.address, &name);
@@ -315,13 +315,14 @@ impl Upload<'_> {
     }
 }
 
-/// Returns true if an object that is read is one that would be written.
+/// Returns true if an address that is read equals or lies below one that would be written.
 fn is_below(read: &str, written: &str) -> bool {
     let rest = read.strip_prefix(written);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The access to a store that the model may write to no more. A delete has no refs, so the catalog is asked.
+/// Returns the access to a store that the model no longer exports to. It is looked up in the catalog, as a deleted
+/// model has no refs.
 fn access_for_removal(subject: Subject<'_>, files: &ExportedFiles) -> Result<Option<Access>, Error> {
     if let Some(spec) = stores::connector_in_catalog(subject, &files.connector) {
         return stores::opened_access(subject, &spec);

@@ -1,4 +1,4 @@
-//! The output that is wanted of a model: what a build would be made of now, held against what is there.
+//! The wanted output of a model: the inputs of a build as they are now.
 
 use std::time::SystemTime;
 
@@ -23,32 +23,33 @@ use crate::model::{
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
 
-/// The inputs of a build.
+/// The inputs of a build as they are now.
 pub(super) struct Plan {
     pub(super) table: String,
     pub(super) shape: Shape,
     pub(super) meaning: Meaning,
     pub(super) inputs: Vec<Input>,
-    /// A ref that has failed: what stands for it is its last good output.
+    /// The failed ref whose last good output is used, if there is one.
     pub(super) failed: Option<Ref>,
     pub(super) files: Vec<FileNow>,
-    /// Local files that are partitions, for which one of the others stands.
+    /// Local files that are partitions, represented among `files` by a single entry.
     pub(super) partition_files: Vec<FileNow>,
-    /// Local files whose change makes nothing out of date.
+    /// Local files whose change does not make the model outdated.
     pub(super) others: Vec<FileNow>,
     pub(super) made: Reads,
-    /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
+    /// True if all rows come from object stores that were just asked for changes, or from a database that reports no
+    /// change.
     pub(super) asked_store: bool,
     /// The refreshes that a build answers.
     pub(super) asked: Refreshes,
-    /// The full ones among those and before that let an edit through.
+    /// The number of full refreshes, up to now, that only approved an edit.
     pub(super) approvals: u64,
-    /// The time at which the files were looked at, nanoseconds since the epoch.
+    /// The time when the files were inspected, in nanoseconds since the epoch.
     pub(super) looked_at_ns: i64,
 }
 
 impl Plan {
-    /// Says why a model is built, with the name of the input that it is about.
+    /// Describes why a model is built, with the name of the input concerned.
     pub(super) fn told(&self, reason: &BuildReason) -> String {
         let input = match reason {
             BuildReason::InputChanged(ordinal) => self.inputs.get(*ordinal),
@@ -111,8 +112,8 @@ pub(super) async fn plan_now(
     })
 }
 
-/// The fate of the rows that a build takes the place of: what a later one would make just so again is kept, and what
-/// only history could bring back.
+/// Returns the fate of rows that a build replaces. Rows are trashed if a later build could need them or only history
+/// could restore them.
 pub(super) fn fate(spec: &ModelSpec, reason: &BuildReason) -> Fate {
     match reason {
         BuildReason::ShapeChanged
@@ -162,7 +163,7 @@ pub(super) async fn decide(
     Ok(plan(&wanted, &found))
 }
 
-/// Returns what is wanted, for an output with this record.
+/// Returns the wanted output, given the record of the existing one.
 pub(super) fn wanted<'b>(subject: Subject<'_>, plan: &'b Plan, record: &Record) -> Wanted<'b> {
     Wanted {
         table: &plan.table,
@@ -184,8 +185,8 @@ pub(super) fn wanted<'b>(subject: Subject<'_>, plan: &'b Plan, record: &Record) 
     }
 }
 
-/// The recorded definition by today's rules, if the record's are others. Rules change with versions of the
-/// program and of the engine; a definition whose text did not change means what it meant.
+/// Returns the recorded definition's fingerprint by the current rules, if the record's rules differ. Rules change with
+/// versions of the program and the engine.
 pub(super) async fn refingerprint(
     subject: Subject<'_>,
     planned: &Plan,
