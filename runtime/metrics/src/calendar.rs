@@ -1,4 +1,4 @@
-//! A zone's calendar: where hours, days, weeks and years begin.
+//! The calendar of a time zone: the beginnings of hours, days, weeks and years.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time, Weekday};
@@ -19,16 +19,16 @@ use watershed_schedule::{Grain, Intervals, Step, Zone};
 pub struct Calendar {
     zone: Zone,
     first_day_of_week: Weekday,
-    /// 1 to 12.
+    /// The first month of years, 1 to 12.
     first_month_of_year: i8,
 }
 
 /// A half-open span of instants: from `start` up to and without `end`. Empty if the end is not later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The first instant.
+    /// The first instant of the range.
     pub start: Timestamp,
-    /// The first instant after it.
+    /// The first instant after the range.
     pub end: Timestamp,
 }
 
@@ -54,7 +54,8 @@ impl Calendar {
         }
     }
 
-    /// Sets the day on which weeks begin: 1 for Monday to 7 for Sunday. Other numbers (0: not said) mean Monday.
+    /// Sets the day on which weeks begin: 1 for Monday to 7 for Sunday. Other numbers, such as 0 for unset, mean
+    /// Monday.
     #[must_use]
     pub fn weeks_from(self, day: u32) -> Self {
         let day = i8::try_from(day).ok();
@@ -65,7 +66,8 @@ impl Calendar {
         }
     }
 
-    /// Sets the month, 1 to 12, in which years begin, and with them quarters. Other numbers (0: not said) mean January.
+    /// Sets the month, 1 to 12, in which years begin, and thereby quarters. Other numbers, such as 0 for unset, mean
+    /// January.
     #[must_use]
     pub fn years_from(self, month: u32) -> Self {
         let month = i8::try_from(month).ok().filter(|month| (1..=12).contains(month));
@@ -75,18 +77,18 @@ impl Calendar {
         }
     }
 
-    /// Replaces the zone.
+    /// Replaces the time zone of the calendar.
     #[must_use]
     pub fn in_zone(self, zone: Zone) -> Self {
         Self { zone, ..self }
     }
 
-    /// Returns the zone.
+    /// Returns the time zone of the calendar.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }
 
-    /// Returns the bucket of a grain that holds an instant. `None` only near the ends of representable time.
+    /// Returns the bucket of a grain that contains an instant; none only near the ends of representable time.
     ///
     /// Grains of a day and above follow the zone's dates, those below the zone's clock with the offset in force: a
     /// repeated hour is two buckets. A bucket begins with its first instant.
@@ -101,7 +103,7 @@ impl Calendar {
         })
     }
 
-    /// Returns the buckets that have an instant in a range, in order, or `None` if they are more than `limit`.
+    /// Returns the buckets that overlap a range, in order; none if there are more than `limit`.
     pub fn buckets(&self, range: Range, grain: Grain, limit: usize) -> Option<Vec<Range>> {
         let mut found = Vec::new();
         let mut moment = range.start;
@@ -116,19 +118,20 @@ impl Calendar {
         Some(found)
     }
 
-    /// Returns the first instant of a date: later than midnight where the clock skips it, the first of two midnights.
+    /// Returns the first instant of a date. If the clock skips midnight, the date begins later; if midnight occurs
+    /// twice, at the first one.
     pub(crate) fn beginning(&self, date: Date) -> Option<Timestamp> {
         self.zone.once(date.to_datetime(Time::midnight()))
     }
 
-    /// Returns the first day of the week that holds a date.
+    /// Returns the first day of the week that contains a date.
     pub(crate) fn week(&self, date: Date) -> Option<Date> {
         let days = date.weekday().since(self.first_day_of_week);
         date.checked_sub(jiff::Span::new().days(i64::from(days))).ok()
     }
 
-    /// Returns the first day of the first week of a stretch that begins with a date: the first week with four of its
-    /// days in it, as ISO 8601 counts the weeks of a year.
+    /// Returns the first day of the first week of a period that begins on a date: the first week with at least four
+    /// days in the period, as in ISO 8601.
     pub(crate) fn first_week(&self, first: Date) -> Option<Date> {
         let week = self.week(first)?;
         let outside = first.weekday().since(self.first_day_of_week);

@@ -1,4 +1,4 @@
-//! Formats for tables, mails and sheets (Q21): of measures, by presets and d3 patterns, and of times that are cut to a grain.
+//! Formats for tables, mails and sheets (Q21): numbers by presets and d3 patterns, and times cut to a grain.
 //!
 //! ```
 //! use watershed_metrics::format::Format;
@@ -22,7 +22,7 @@ pub use pattern::FormatError;
 pub use time::TimeFormat;
 pub use write::Locale;
 
-/// A way to write numbers.
+/// A format for numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format(Kind);
 
@@ -33,13 +33,13 @@ enum Kind {
 }
 
 impl Format {
-    /// Finds a preset of the project format by its name: `none`, `humanize`, `currency_usd`, `currency_eur`,
+    /// Finds a preset by its name in the project format: `none`, `humanize`, `currency_usd`, `currency_eur`,
     /// `percentage`, `interval_ms`.
     pub fn preset(name: &str) -> Option<Self> {
         Preset::find(name).map(|preset| Self(Kind::Preset(preset)))
     }
 
-    /// Reads a pattern of d3-format, such as `,.2f`.
+    /// Parses a pattern of d3-format, such as `,.2f`.
     ///
     /// # Errors
     /// [`FormatError`] for what is no pattern.
@@ -47,7 +47,7 @@ impl Format {
         Self::d3_in(pattern, Locale::default())
     }
 
-    /// Reads a pattern of d3-format that is written with a locale's signs.
+    /// Parses a pattern of d3-format, to be applied with the signs of a locale.
     ///
     /// # Errors
     /// [`FormatError`] for what is no pattern.
@@ -55,7 +55,7 @@ impl Format {
         Ok(Self(Kind::Pattern(pattern.parse()?, Box::new(locale))))
     }
 
-    /// Returns the code that spreadsheets have for it; none where they have nothing like it.
+    /// Returns the equivalent format code of spreadsheets; none if they have no equivalent.
     pub fn sheet_code(&self) -> Option<String> {
         match &self.0 {
             Kind::Preset(preset) => sheet::of_preset(*preset),
@@ -63,7 +63,7 @@ impl Format {
         }
     }
 
-    /// Writes a number. What is no number at all (NaN) is a dash.
+    /// Formats a number; NaN is a dash.
     pub fn apply(&self, number: f64) -> String {
         if number.is_nan() {
             return "-".to_owned();

@@ -1,4 +1,4 @@
-//! Questions about metrics views: what is asked, and about which time.
+//! Queries of metrics views, and the time ranges that they are about.
 //!
 //! Every function is pure: no engine, no IO, no thread and no clock. Zones come with the program, so equal inputs give
 //! equal answers on every machine.

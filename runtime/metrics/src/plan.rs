@@ -1,4 +1,4 @@
-//! Plans: from a query and its viewer to one statement.
+//! Plans, which turn a query and its viewer into one SQL statement.
 //!
 //! | module | holds |
 //! |---|---|
@@ -58,31 +58,31 @@ pub struct Plan {
     select: Select,
     columns: Vec<Column>,
     pivot: Option<pivot::Pivot>,
-    /// The range of time, if one bounds the answer.
+    /// The time range of the answer, if one bounds it.
     pub time_range: Option<Range>,
-    /// The range that it is compared with.
+    /// The time range of the comparison, if there is one.
     pub comparison_time_range: Option<Range>,
-    /// The statement has one more column at its end, which is true in the row of totals and false in all others.
+    /// True if the statement has an additional last column, which is true in the row of totals and false in others.
     pub totals: bool,
 }
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its name for people.
+    /// The display name of the column.
     pub display_name: String,
-    /// Its part in the answer.
+    /// The role of the column in the answer.
     pub role: Role,
-    /// The view's field that it shows or is computed from; empty for the number of rows, and for columns that are no
-    /// fields.
+    /// The view's field that the column shows or is computed from; empty for counts of rows and for columns of the
+    /// table.
     pub field: String,
-    /// The grain that its times are cut to.
+    /// The grain that the column's times are cut to; none for other values.
     pub grain: Option<Grain>,
 }
 
-/// Adds the name to a name for people that an earlier column has: a time that is cut in two ways is one field.
+/// Adds the name of a column to its display name if an earlier column has the same, as with one time cut to two grains.
 fn tell_apart<'c>(columns: impl Iterator<Item = &'c mut Column>) {
     let mut seen = BTreeSet::new();
     for column in columns {
@@ -93,32 +93,32 @@ fn tell_apart<'c>(columns: impl Iterator<Item = &'c mut Column>) {
     }
 }
 
-/// The parts that columns have in an answer.
+/// The role of a column in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Rows are grouped by it.
+    /// A dimension by which rows are grouped.
     Dimension,
     /// A measure of the view.
     Measure,
-    /// Computed by the query.
+    /// A measure computed by the query itself.
     Computed,
-    /// A column of the table.
+    /// A column of the table that is no field.
     Column,
 }
 
 impl Plan {
-    /// Returns the statement's text in an engine's dialect.
+    /// Returns the text of the statement in a dialect.
     pub fn statement(&self, dialect: &dyn Dialect) -> String {
         sql::write(&self.select, dialect)
     }
 
-    /// Returns the columns of the statement's answer, before a pivot.
+    /// Returns the columns of the statement's result, before a pivot.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 }
 
-/// Plans a query.
+/// Plans a query of a view for its viewer, at given moments.
 ///
 /// ```
 /// use watershed_metrics::plan::{Bounds, plan};
@@ -167,16 +167,16 @@ pub fn plan(view: &View, policy: &Policy, query: &Query, bounds: &Bounds) -> Res
     }
 }
 
-/// A plan in the making.
+/// The state of a plan under construction.
 struct Planner<'a> {
     scene: &'a Scene<'a>,
-    /// Named statements, each of which reads those before it.
+    /// Named subqueries of the statement (CTEs), each of which can read the earlier ones.
     with: Vec<(String, Select)>,
-    /// The name of the base among them.
+    /// The name of the subquery with the base, once it exists.
     base: Option<String>,
-    /// Names that were made.
+    /// The number of inner names generated so far.
     made: usize,
-    /// The depth of smaller groups and subqueries.
+    /// The current nesting depth of smaller groups and subqueries.
     depth: usize,
 }
 
@@ -191,22 +191,22 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Returns a name that nothing else has.
+    /// Returns a new unique inner name.
     fn fresh(&mut self, word: &str) -> String {
         self.made += 1;
         self.scene.names.relation(word, self.made)
     }
 
-    /// Names a statement, so that later ones may read it.
+    /// Adds a named subquery, which later ones can read; returns its name.
     fn with(&mut self, word: &str, select: Select) -> String {
         let name = self.fresh(word);
         self.with.push((name.clone(), select.with_a_column()));
         name
     }
 
-    /// Has the engine make groups before a condition leaves some of them out, where the viewer sees a part of the rows.
-    /// Its statistics are of all rows: where they say that no group is left it evaluates nothing, and whether an expression
-    /// fails on a visible row would tell of hidden ones (Q18).
+    /// Makes the engine compute groups before a condition removes some, if the viewer sees only part of the rows.
+    /// Otherwise the engine's statistics about hidden rows could decide whether an expression is evaluated and fails
+    /// (Q18).
     fn settled(&mut self, groups: Groups) -> Groups {
         if self.scene.policy.row_filters().is_empty() {
             return groups;
@@ -218,7 +218,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Goes a level deeper, up to a bound.
+    /// Increases the nesting depth; returns an error beyond the limit.
     fn deeper(&mut self) -> Result<(), PlanError> {
         self.depth += 1;
         if self.depth > Limits::DEPTH {
@@ -227,7 +227,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Names the values of a subquery: of the groups of one dimension that meet its conditions, in the query's ranges.
+    /// Adds a named subquery with the values of a dimension in groups that meet the subquery's conditions, in the
+    /// query's time ranges. Returns its name and the name of its column.
     fn set(&mut self, subquery: &Subquery) -> Result<(String, String), PlanError> {
         self.deeper()?;
         let query = Query {
@@ -254,7 +255,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Reads columns in a way that the engine moves no condition and no limit through.
+/// Returns a statement that reads columns as values through which the engine moves no condition or limit.
 fn opaque(relation: Relation, columns: &[String]) -> Select {
     let all = Select::from(relation);
     columns.iter().fold(all, |select, column| {

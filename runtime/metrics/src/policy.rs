@@ -1,4 +1,4 @@
-//! Policies: who may see a view, which of its fields, and which rows.
+//! Policies, which decide who may see a view, which of its fields, and which rows.
 //!
 //! A view's rules come in layers: those of its parent, its own, those of the explore or API in front of it. Each is
 //! evaluated alone and the results are intersected, so no layer opens what another one closes (Q15). Conditions are
@@ -8,60 +8,59 @@ use std::collections::BTreeSet;
 
 use crate::view::{View, same};
 
-/// The rules of one block. A layer with rules closes what it does not open; one without, as where no block stands, is
-/// open.
+/// The rules of one block. A layer with rules denies everything that it does not allow; a layer without rules allows
+/// everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layer {
-    /// The rules, whose order says nothing: what is denied is denied.
+    /// The rules, whose order does not matter, since a denial always wins.
     pub rules: Vec<Rule>,
 }
 
 /// A rule with its condition evaluated for a viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// The value of the condition. Null neither proves that an allowance applies nor that a restriction does not: it does
-    /// not allow, and it does deny and filter.
+    /// The value of the condition. If null, a rule that allows does not apply, and one that denies or filters does.
     pub condition: Truth,
-    /// The effect if it applies.
+    /// The effect of the rule, if it applies.
     pub effect: Effect,
 }
 
-/// A value of the engine's logic.
+/// A value of three-valued logic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truth {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not hold.
+    /// The condition does not hold.
     False,
-    /// It is not known, as with an attribute that the viewer does not have.
+    /// The condition is unknown, for example since the viewer lacks an attribute.
     Null,
 }
 
-/// The effects of rules.
+/// The effect of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The view may be seen.
+    /// Access to the view is allowed.
     AllowAccess,
-    /// The view may not be seen.
+    /// Access to the view is denied.
     DenyAccess,
-    /// Fields may be seen.
+    /// The given fields are allowed.
     AllowFields(Fields),
-    /// Fields may not be seen.
+    /// The given fields are denied.
     DenyFields(Fields),
-    /// Only rows that meet a condition may be seen: SQL whose values are constants already.
+    /// Only rows that meet a condition are visible; the condition is SQL without variables.
     FilterRows(String),
 }
 
 /// The fields that a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fields {
-    /// All of them.
+    /// All fields of the view.
     All,
-    /// Those of some names, in any case.
+    /// The fields of the given names, in any case.
     Named(Vec<String>),
 }
 
-/// The outcome of a view's rules for one viewer.
+/// The result of evaluating a view's rules for one viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     access: bool,
@@ -69,24 +68,24 @@ pub struct Policy {
     filters: Vec<String>,
 }
 
-/// The fields that one layer shows.
+/// The fields that one layer allows and denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LayerFields {
-    /// The names that may be seen, in lower case; nothing for all.
+    /// The allowed names, in lower case; none if all are allowed.
     allowed: Option<BTreeSet<String>>,
-    /// All fields are denied.
+    /// True if all fields are denied.
     none: bool,
-    /// The names that may not be seen, in lower case.
+    /// The denied names, in lower case.
     denied: BTreeSet<String>,
 }
 
 impl Policy {
-    /// Returns the policy of the owner, who may see everything.
+    /// Returns the policy of the owner, who sees everything.
     pub fn open() -> Self {
         Self::of(&[])
     }
 
-    /// Evaluates layers of rules and intersects what they show.
+    /// Evaluates layers of rules; only what every layer shows is visible.
     pub fn of(layers: &[Layer]) -> Self {
         let ruled = || layers.iter().filter(|layer| !layer.rules.is_empty());
         Self {
@@ -101,23 +100,24 @@ impl Policy {
         self.access
     }
 
-    /// Returns the conditions that each visible row meets: all of them, each to be put in brackets.
+    /// Returns the conditions that visible rows must meet, all of them, each to be put in brackets.
     pub fn row_filters(&self) -> &[String] {
         &self.filters
     }
 
-    /// Returns true if a field rule binds the viewer, so that columns which are no fields are closed, too.
+    /// Returns true if a rule about fields applies to the viewer, so that columns which are no fields are hidden too.
     pub fn binds_fields(&self) -> bool {
         !self.layers.is_empty()
     }
 
-    /// Returns true if the layers show a field of a name. The time dimension is never hidden: [`Policy::visible`].
+    /// Returns true if all layers show the field of a name. The time dimension is an exception, and always visible:
+    /// [`Policy::visible`].
     pub fn shows(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.access && self.layers.iter().all(|layer| layer.shows(&name))
     }
 
-    /// Returns a view with the fields marked that its viewer may not see.
+    /// Returns a view in which the fields that the viewer may not see are marked as hidden.
     #[must_use]
     pub fn visible(&self, view: View) -> View {
         let mut view = view;
@@ -133,12 +133,12 @@ impl Policy {
 }
 
 impl Truth {
-    /// Returns true if something that opens applies.
+    /// Returns true if a rule that allows applies under this condition.
     fn opens(self) -> bool {
         self == Self::True
     }
 
-    /// Returns true if something that closes applies.
+    /// Returns true if a rule that denies or filters applies under this condition.
     fn closes(self) -> bool {
         self != Self::False
     }
@@ -151,7 +151,7 @@ impl Layer {
         self.rules.iter().any(allows) && !self.rules.iter().any(denies)
     }
 
-    /// Returns the fields that are shown, if any rule is about fields: applying or not, it hides what none allows.
+    /// Returns the fields that the layer allows and denies; none if it has no rules about fields.
     fn fields(&self) -> Option<LayerFields> {
         let mut ruled = false;
         let mut fields = LayerFields {

@@ -1,4 +1,5 @@
-//! Statements that try the fields of a view, written by the same tree as queries. Each is only ever bound: no row is read.
+//! Statements that check the fields of a view by being bound, without reading rows; built from the same trees as
+//! queries.
 //!
 //! Dimensions stand in a `GROUP BY`, so that an aggregate is refused; measures beside a `count(*)`, so that a plain
 //! column is. What uses other measures reads a subquery that computes them.
@@ -9,31 +10,32 @@ use crate::query::Limits;
 use crate::sql::{self, Expr, JoinKind, Order, Relation, Select};
 use crate::view::{Dimension, Measure, MeasureKind, Selector, Source, Uri, View, same};
 
-/// A column of ours beside the fields of [`all`].
+/// The name of the count of rows among the columns of [`all`].
 pub const COUNT: &str = "_watershed rows";
 
-/// A column of ours in statements about one thing: an engine takes a name that no table has for that of the column itself.
+/// The name of the value in probes of one field; no table has such a column, so that a name in an expression can't mean
+/// it.
 const VALUE: &str = "_watershed value";
 
-/// The most measures that stand within one another in a statement, as often as they do.
+/// The largest number of measures nested in one statement, counting repetitions.
 const NESTED: usize = 1_000;
 
-/// The error of measures that require one another in a circle, or are nested deeper than any query may be.
+/// The error that measures require one another in a cycle, or are nested too deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("measures require one another in a circle, or are nested too deep")]
 pub struct NestedTooDeep;
 
-/// A statement, and the place of the text that it tries.
+/// A probe statement, with the place of the probed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Its text.
+    /// The text of the statement.
     pub sql: String,
-    /// The place in it, in bytes, at which the text begins; its end if there is none.
+    /// The byte offset at which the probed text begins; the end of the statement if there is none.
     pub at: usize,
 }
 
-/// Returns one statement for all fields. Its columns are named as the dimensions, then the measures; [`COUNT`] stands
-/// among them.
+/// Returns one statement that probes all fields. Its columns are named as the dimensions, then the measures, with
+/// [`COUNT`] among them.
 ///
 /// # Errors
 /// Measures that are nested too deep.
@@ -60,7 +62,7 @@ pub fn all(view: &View, dialect: &dyn Dialect) -> Result<String, NestedTooDeep> 
     Ok(sql::write(&select, dialect))
 }
 
-/// Returns the statement that tries a table's columns, or with none of them the table alone.
+/// Returns the statement that probes columns of a table, or without columns the table alone.
 pub fn columns(table: &[String], columns: &[&str], dialect: &dyn Dialect) -> String {
     let from = Relation::Named(table.to_vec());
     let select = match columns {
@@ -72,7 +74,7 @@ pub fn columns(table: &[String], columns: &[&str], dialect: &dyn Dialect) -> Str
     sql::write(&select, dialect)
 }
 
-/// Returns the statement that tries a dimension. Its only column is the dimension.
+/// Returns the statement that probes a dimension, its only column.
 pub fn dimension(view: &View, dimension: &Dimension, dialect: &dyn Dialect) -> Statement {
     let value = source(dimension);
     let select = match dimension.unnest {
@@ -85,7 +87,7 @@ pub fn dimension(view: &View, dimension: &Dimension, dialect: &dyn Dialect) -> S
     statement(&select, 0, dialect)
 }
 
-/// Returns the statement that tries a measure. Its first column is the measure.
+/// Returns the statement that probes a measure, its first column.
 ///
 /// # Errors
 /// Measures that are nested too deep.
@@ -93,7 +95,7 @@ pub fn measure(view: &View, measure: &Measure, dialect: &dyn Dialect) -> Result<
     Ok(statement(&alone(view, measure)?, 0, dialect))
 }
 
-/// Returns the statement that tries what stands for a measure's missing values.
+/// Returns the statement that probes the replacement for a measure's missing values.
 ///
 /// # Errors
 /// Measures that are nested too deep.
@@ -112,7 +114,7 @@ pub fn replaced_nulls(
     Ok(Some(statement(&select, 1, dialect)))
 }
 
-/// Returns the statement that tries what stands for values of a dimension without a translation.
+/// Returns the statement that probes the default for values that a dimension's lookup table lacks, if there is one.
 pub fn lookup_default(view: &View, dimension: &Dimension, dialect: &dyn Dialect) -> Option<Statement> {
     let lookup = dimension.lookup.as_ref()?;
     let default = Expr::Foreign(lookup.default.clone()?);
@@ -122,7 +124,7 @@ pub fn lookup_default(view: &View, dimension: &Dimension, dialect: &dyn Dialect)
     Some(statement(&select, 0, dialect))
 }
 
-/// Returns the statement that tries the links of a dimension's values.
+/// Returns the statement that probes the link expression of a dimension, if there is one.
 pub fn uri(view: &View, dimension: &Dimension, dialect: &dyn Dialect) -> Option<Statement> {
     let Some(Uri::Expression(text)) = &dimension.uri else {
         return None;
@@ -132,20 +134,20 @@ pub fn uri(view: &View, dimension: &Dimension, dialect: &dyn Dialect) -> Option<
     Some(statement(&select, 0, dialect))
 }
 
-/// Returns the statement that tries a view's watermark.
+/// Returns the statement that probes the watermark expression of a view, if there is one.
 pub fn watermark(view: &View, dialect: &dyn Dialect) -> Option<Statement> {
     let value = Expr::Foreign(view.watermark.clone()?);
     let select = Select::from(table(view)).column(value, VALUE);
     Some(statement(&select, 0, dialect))
 }
 
-/// Returns the statement that tries a filter on a view's rows.
+/// Returns the statement that probes a row filter of a view.
 pub fn row_filter(view: &View, filter: &str, dialect: &dyn Dialect) -> Statement {
     let select = Select::from(table(view)).only(Expr::Foreign(filter.to_owned()));
     statement(&select.with_a_column(), 0, dialect)
 }
 
-/// Writes a statement that tries the so manieth of the author's texts in it.
+/// Writes a statement as a probe of the author's text at index `tried`.
 fn statement(select: &Select, tried: usize, dialect: &dyn Dialect) -> Statement {
     let (sql, places) = sql::write_with_places(select, dialect);
     let at = places.get(tried).copied().unwrap_or(sql.len());
@@ -167,7 +169,7 @@ fn source(dimension: &Dimension) -> Expr {
     }
 }
 
-/// Returns a measure over the table, or over what it is computed from.
+/// Returns a statement for one measure, over the table or over the measures that it requires.
 fn alone(view: &View, measure: &Measure) -> Result<Select, NestedTooDeep> {
     match is_simple(measure) {
         true => Ok(Select::from(table(view))
@@ -177,7 +179,7 @@ fn alone(view: &View, measure: &Measure) -> Result<Select, NestedTooDeep> {
     }
 }
 
-/// Measures within measures, up to a bound.
+/// A builder of nested measures, with a limit on their number.
 struct Nesting<'v> {
     view: &'v View,
     left: usize,
@@ -188,7 +190,7 @@ impl<'v> Nesting<'v> {
         Self { view, left: NESTED }
     }
 
-    /// Returns a measure over the groups that it is computed from.
+    /// Returns a statement that computes a measure over the groups it needs.
     fn computed(&mut self, measure: &Measure, depth: usize) -> Result<Select, NestedTooDeep> {
         let depth = depth.checked_sub(1).ok_or(NestedTooDeep)?;
         self.left = self.left.checked_sub(1).ok_or(NestedTooDeep)?;
@@ -214,7 +216,7 @@ impl<'v> Nesting<'v> {
         Ok(Select::from(from).column(value, &measure.name))
     }
 
-    /// Returns the groups that a measure is computed over, with the measures that it uses.
+    /// Returns the groups that a measure is computed over, with the measures it requires.
     fn groups(&mut self, measure: &Measure, depth: usize) -> Result<Select, NestedTooDeep> {
         let view = self.view;
         let is_by = |one: &&Dimension| {
@@ -240,7 +242,7 @@ impl<'v> Nesting<'v> {
     }
 }
 
-/// Returns the groups of some dimensions.
+/// Returns the groups of the given dimensions.
 fn grouped(view: &View, dimensions: Vec<&Dimension>) -> Select {
     let unnested = |one: &Dimension| format!("_watershed {}", one.name);
     let mut rows = Select::all_from(table(view));

@@ -1,4 +1,4 @@
-//! Queries: what is asked of a metrics view.
+//! Queries of metrics views.
 
 mod check;
 mod error;
@@ -16,139 +16,139 @@ pub use check::check;
 pub use error::{Code, QueryError};
 pub use filter::{Filter, Literal, Operator, Subquery};
 
-/// A query of a metrics view. Its form for people is JSON: [`Query::from_json`].
+/// A query of a metrics view. People write it as JSON: [`Query::from_json`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The view.
+    /// The name of the metrics view.
     pub metrics_view: String,
     /// The dimensions that rows are grouped by.
     pub dimensions: Vec<Dimension>,
     /// The measures of each group.
     pub measures: Vec<Measure>,
-    /// The range of time; none for all rows.
+    /// The time range of the rows; none for all rows.
     pub time_range: Option<Range>,
-    /// The range that it is compared with.
+    /// The time range that the first one is compared with, if any.
     pub comparison_time_range: Option<Comparison>,
-    /// The zone in which times are cut; UTC unless said otherwise, the same on every machine.
+    /// The time zone in which times are cut; UTC by default, on every machine.
     pub time_zone: Zone,
-    /// The rows that count.
+    /// The condition on rows, if any.
     pub r#where: Option<Filter>,
-    /// The groups that are shown.
+    /// The condition on groups, if any.
     pub having: Option<Filter>,
-    /// The order of rows.
+    /// The columns that rows are ordered by, first to last.
     pub sort: Vec<Sort>,
-    /// The number of rows at most.
+    /// The largest number of rows; none for all.
     pub limit: Option<u64>,
-    /// The number of rows that are left out first.
+    /// The number of rows to skip first.
     pub offset: u64,
-    /// The dimensions whose values become columns.
+    /// The names of the dimensions whose values become columns.
     pub pivot_on: Vec<String>,
-    /// The groups that are there without rows, too.
+    /// The groups that appear even without rows, if any.
     pub spine: Option<Spine>,
-    /// A row of totals.
+    /// True if a row of totals is added.
     pub totals: bool,
-    /// The rows themselves, ungrouped.
+    /// True if ungrouped rows are returned.
     pub rows: bool,
-    /// Columns are headed by names for people.
+    /// True if columns are headed by display names.
     pub use_display_names: bool,
 }
 
 /// A dimension of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
-    /// The name of its column.
+    /// The name of the column in the answer.
     pub name: String,
-    /// The view's dimension.
+    /// The name of the view's dimension.
     pub of: String,
-    /// The grain that its times are cut to.
+    /// The grain that times are cut to; none for the values themselves.
     pub grain: Option<Grain>,
 }
 
 /// A measure of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// The name of its column.
+    /// The name of the column in the answer.
     pub name: String,
-    /// The computation, if it is not the view's measure of that name.
+    /// The computation by the query; none for the view's measure of that name.
     pub compute: Option<ComputedMeasure>,
 }
 
-/// A measure that a query computes by itself.
+/// A measure that a query computes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComputedMeasure {
-    /// The number of rows.
+    /// The number of rows in the group.
     Count,
-    /// The number of a dimension's values.
+    /// The number of distinct values of a dimension.
     CountDistinct(String),
-    /// A measure's value in the comparison.
+    /// The value of a measure in the comparison.
     ComparisonValue(String),
-    /// The difference of a measure to the comparison.
+    /// The difference of a measure between base and comparison.
     ComparisonDelta(String),
-    /// The difference, as a share of the comparison.
+    /// The difference of a measure as a share of its value in the comparison.
     ComparisonRatio(String),
-    /// The bucket of the comparison that a time dimension's bucket is compared with.
+    /// The comparison's bucket that is paired with the bucket of a time dimension.
     ComparisonTime(String),
-    /// A measure's value as a share of its total.
+    /// The value of a measure as a share of its total.
     PercentOfTotal(String),
     /// The link of a dimension's value.
     Uri(String),
 }
 
-/// A range on a time dimension.
+/// A time range on a dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// The dimension, if it is not the view's own.
+    /// The name of the time dimension; none for the view's own.
     pub time_dimension: Option<String>,
-    /// The range.
+    /// The range of time.
     pub range: TimeRange,
 }
 
-/// A range that another is compared with.
+/// The time range of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
-    /// A range of its own.
+    /// A separate range.
     Range(Range),
-    /// A distance from the base.
+    /// The base range, moved by an offset.
     Offset(Offset),
 }
 
-/// A column that rows are ordered by.
+/// A column that rows are ordered by, with the direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sort {
-    /// The column.
+    /// The name of the column.
     pub name: String,
-    /// From the largest.
+    /// True if the largest values come first.
     pub descending: bool,
 }
 
-/// The groups that an answer has even without rows.
+/// The groups that appear in an answer even without rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Spine {
-    /// Every bucket of the range.
+    /// All buckets of the time range.
     Time,
-    /// The groups that meet a condition.
+    /// The groups of all rows that meet a condition.
     Where(Filter),
 }
 
-/// Bounds of a query, which keep statements under a mebibyte.
+/// The limits of a query, which keep statements below 1 MiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits;
 
 impl Limits {
-    /// Dimensions and measures together.
+    /// The largest number of dimensions and measures together.
     pub const FIELDS: usize = 64;
-    /// Values in filters.
+    /// The largest number of values in filters.
     pub const VALUES: usize = 10_000;
-    /// Buckets of a range that are paired with those of another, or filled.
+    /// The largest number of buckets in a range that are paired or filled.
     pub const BUCKETS: usize = 10_000;
-    /// Columns that a pivot makes.
+    /// The largest number of columns that a pivot creates.
     pub const PIVOT_COLUMNS: usize = 1_000;
-    /// Nesting of filters and subqueries.
+    /// The largest nesting depth of filters and subqueries.
     pub const DEPTH: usize = 8;
 }
 
 impl Query {
-    /// Returns a query of a view that names nothing yet.
+    /// Returns a query of a view without any fields.
     pub fn of(metrics_view: &str) -> Self {
         Self {
             metrics_view: metrics_view.to_owned(),
@@ -172,7 +172,7 @@ impl Query {
 }
 
 impl Dimension {
-    /// Returns the view's dimension of a name.
+    /// Returns the view's dimension of a name, as a column of that name.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -183,7 +183,7 @@ impl Dimension {
 }
 
 impl Measure {
-    /// Returns the view's measure of a name.
+    /// Returns the view's measure of a name, as a column of that name.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Ranges of time: from what people write to half-open spans of instants.
+//! Time ranges: parsing of range expressions, and their resolution to half-open spans of instants.
 
 mod cursor;
 mod error;

@@ -1,4 +1,4 @@
-//! Statements as typed trees, and the one writer that makes text of them.
+//! SQL statements as typed trees, and their conversion to text.
 //!
 //! Names, constants and types are nodes; only the writer quotes. The single foreign text is [`Expr::Foreign`], an
 //! expression of a view's author, which the writer brackets on lines of its own (Q18).

@@ -1,25 +1,25 @@
-//! A metrics view as a query sees it: its fields with their types.
+//! Metrics views as queries see them, with the types of their fields.
 
 use watershed_schedule::Grain;
 
 /// A metrics view: the fields that a query may name, and its calendar.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
-    /// Its name.
+    /// The name of the view.
     pub name: String,
-    /// The parts of its table's name.
+    /// The parts of the table's name.
     pub table: Vec<String>,
-    /// The table's columns, as far as they are known; `rows` shows those that are no dimensions, too.
+    /// The known columns of the table; queries of rows also show those that are no dimensions.
     pub columns: Vec<String>,
-    /// The expression up to which the data is complete, if it is not the latest time.
+    /// The expression for the time up to which the data is complete; none for the latest time.
     pub watermark: Option<String>,
-    /// The first day of weeks, 1 for Monday to 7 for Sunday; 0 when not said.
+    /// The first day of weeks, 1 for Monday to 7 for Sunday; 0 if unset.
     pub first_day_of_week: u32,
-    /// The first month of years, 1 to 12; 0 when not said.
+    /// The first month of years, 1 to 12; 0 if unset.
     pub first_month_of_year: u32,
-    /// The dimension that ranges are about unless a query says another; empty for none.
+    /// The default time dimension of ranges; empty if there is none.
     pub time_dimension: String,
-    /// The smallest grain that times are cut to, if it is bound.
+    /// The smallest grain that times may be cut to; none for no limit.
     pub smallest_time_grain: Option<Grain>,
     /// The dimensions, in the order of the file.
     pub dimensions: Vec<Dimension>,
@@ -30,25 +30,25 @@ pub struct View {
 /// A dimension of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dimension {
-    /// Its name, unique among the fields in any case.
+    /// The name of the dimension, unique among all fields in any case.
     pub name: String,
-    /// Its name for people; empty for its name.
+    /// The display name; empty if it equals the name.
     pub display_name: String,
-    /// The type of its values; of an unnested one, of the elements.
+    /// The type of the values; for an unnested list, the type of its elements.
     pub data_type: DataType,
-    /// That type as the engine writes it.
+    /// The type as the engine writes it.
     pub engine_type: String,
-    /// The source of its values.
+    /// The source of the dimension's values.
     pub source: Source,
-    /// The table that translates its values.
+    /// The lookup table that translates the values, if there is one.
     pub lookup: Option<Lookup>,
-    /// The smallest grain of its times, if it is bound more than the view's.
+    /// The smallest grain of this dimension; none for the view's limit.
     pub smallest_time_grain: Option<Grain>,
-    /// Each element of a list counts on its own.
+    /// True if each element of a list counts as a value.
     pub unnest: bool,
-    /// The links of its values, if they have any.
+    /// The links of the values, if there are any.
     pub uri: Option<Uri>,
-    /// The viewer may not see it.
+    /// True if the viewer may not see the dimension.
     pub hidden: bool,
 }
 
@@ -61,67 +61,67 @@ pub enum Source {
     Expression(String),
 }
 
-/// A table that translates values: the smallest value of each key counts.
+/// A table that translates values; of several translations for a key, the smallest is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookup {
-    /// The parts of the table's name.
+    /// The parts of the lookup table's name.
     pub table: Vec<String>,
-    /// Its column that values are found in.
+    /// The column that values are looked up in.
     pub key: String,
-    /// Its column that is shown.
+    /// The column with the translations.
     pub value: String,
-    /// An expression for what is not found; none for NULL.
+    /// The expression for missing translations; none for NULL.
     pub default: Option<String>,
 }
 
 /// The links of a dimension's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Uri {
-    /// The values are links themselves.
+    /// The values themselves are links.
     Value,
-    /// An expression over the table's columns.
+    /// An expression over the table's columns yields the links.
     Expression(String),
 }
 
 /// A measure of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Measure {
-    /// Its name, unique among the fields in any case.
+    /// The name of the measure, unique among all fields in any case.
     pub name: String,
-    /// Its name for people; empty for its name.
+    /// The display name; empty if it equals the name.
     pub display_name: String,
-    /// The type of its values.
+    /// The type of the values.
     pub data_type: DataType,
-    /// That type as the engine writes it.
+    /// The type as the engine writes it.
     pub engine_type: String,
-    /// The computation: over the table's columns if it is simple, else over the measures that it requires.
+    /// The expression: over the table's columns if the measure is simple, else over the required measures.
     pub expression: String,
-    /// The dimensions of the smaller groups, for one that is aggregated over them.
+    /// The dimensions of the smaller groups that the measure aggregates over, if any.
     pub per: Vec<Selector>,
-    /// The neighbours, for one that is computed over them.
+    /// The window of neighbouring groups that the measure is computed over, if any.
     pub window: Option<Window>,
-    /// An expression for missing values.
+    /// The expression that replaces missing values, if any.
     pub treat_nulls_as: Option<String>,
-    /// The kind of its computation.
+    /// The kind of the measure's computation.
     pub kind: MeasureKind,
-    /// The measures that its expression uses.
+    /// The names of the measures that the expression uses.
     pub requires: Vec<String>,
-    /// The dimensions that it needs in a query, in the order of its window.
+    /// The dimensions that a query must group by, in the order of the measure's window.
     pub order: Vec<Selector>,
-    /// The viewer may not see it; what other measures require may be hidden.
+    /// True if the viewer may not see the measure; other measures may still require it.
     pub hidden: bool,
 }
 
-/// Neighbouring groups that a measure is computed over, ordered by [`Measure::order`].
+/// The window of neighbouring groups that a measure is computed over, ordered by [`Measure::order`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Window {
-    /// Apart for each combination of the other dimensions.
+    /// True if each combination of the other dimensions has a window of its own.
     pub partition: bool,
-    /// The neighbours, as SQL writes frames; empty for the engine's default.
+    /// The frame of the window, as in SQL; empty for the engine's default.
     pub frame: String,
 }
 
-/// The kinds of measures.
+/// The kind of a measure's computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MeasureKind {
     /// An aggregate over the rows of a group.
@@ -129,39 +129,39 @@ pub enum MeasureKind {
     Simple,
     /// An expression over other measures of the same group.
     Derived,
-    /// An aggregate over the values of smaller groups.
+    /// An aggregate over the values of another measure in smaller groups.
     Per,
-    /// An expression over other measures, now and in the comparison.
+    /// An expression over other measures of base and comparison.
     TimeComparison,
     /// An expression over neighbouring groups.
     Window,
 }
 
-/// A dimension, for times with a grain.
+/// A dimension with the grain that its times are cut to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
-    /// The dimension's name.
+    /// The name of the dimension.
     pub name: String,
-    /// The grain, or none for the values themselves.
+    /// The grain of times; none for the values themselves.
     pub grain: Option<Grain>,
 }
 
-/// Types of values, as far as literals are checked against them.
+/// The type of a field's values, as far as literals are checked against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DataType {
-    /// Text, and enums.
+    /// Texts and enums.
     Text,
-    /// Whole numbers, decimals and floating-point numbers.
+    /// Integers, decimals and floating-point numbers.
     Number,
-    /// Truth.
+    /// Booleans.
     Boolean,
-    /// A day.
+    /// Dates without a time.
     Date,
-    /// A time that is taken to be universal time.
+    /// Timestamps without a zone, taken as UTC.
     Timestamp,
-    /// An instant.
+    /// Timestamps with a zone, which denote instants.
     Instant,
-    /// Anything else: lists, structs, intervals, bytes.
+    /// Any other type, such as lists, structs, intervals and bytes.
     #[default]
     Other,
 }
@@ -173,7 +173,7 @@ impl Default for Source {
 }
 
 impl DataType {
-    /// Returns the type for the name that DuckDB gives it: `VARCHAR`, `DECIMAL(18,3)`, `TIMESTAMP WITH TIME ZONE`.
+    /// Returns the type of a DuckDB type name, such as `VARCHAR`, `DECIMAL(18,3)` or `TIMESTAMP WITH TIME ZONE`.
     pub fn of(engine_name: &str) -> Self {
         let name = engine_name.trim().to_ascii_uppercase();
         if name.ends_with(']') {
@@ -192,12 +192,12 @@ impl DataType {
         }
     }
 
-    /// Returns true for what can be cut to a grain.
+    /// Returns true for the types whose values can be cut to a grain.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Date | Self::Timestamp | Self::Instant)
     }
 
-    /// Returns the word for it in messages.
+    /// Returns the word for the type in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -223,19 +223,20 @@ impl View {
         self.measures.iter().find(|measure| same(&measure.name, name))
     }
 
-    /// Finds the place of a dimension.
+    /// Returns the index of a dimension, by its name in any case.
     pub(crate) fn dimension_index(&self, name: &str) -> Option<usize> {
         self.dimensions
             .iter()
             .position(|dimension| same(&dimension.name, name))
     }
 
-    /// Finds the place of a measure.
+    /// Returns the index of a measure, by its name in any case.
     pub(crate) fn measure_index(&self, name: &str) -> Option<usize> {
         self.measures.iter().position(|measure| same(&measure.name, name))
     }
 
-    /// Returns the smallest grain of a time dimension, by its own bound, the view's and its type.
+    /// Returns the smallest grain of a time dimension, given its own limit, the view's and its type; none for other
+    /// types.
     pub(crate) fn smallest_grain(&self, dimension: &Dimension) -> Option<Grain> {
         let of_type = (dimension.data_type == DataType::Date).then_some(Grain::Day);
         let bounds = [dimension.smallest_time_grain, self.smallest_time_grain, of_type];
@@ -261,7 +262,7 @@ impl View {
     }
 }
 
-/// Returns true if two names are the same name, in any case.
+/// Returns true if two names are equal in any case.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     left == right || left.to_lowercase() == right.to_lowercase()
 }

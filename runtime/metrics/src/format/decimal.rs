@@ -1,10 +1,10 @@
-//! Decimal digits of numbers: the nearest ones to the exact value, and of two equally near ones those further from zero.
+//! Decimal digits of numbers, rounded to nearest and half away from zero.
 
-/// Digits beyond the last that decide if a number lies exactly between two: more than a number of 64 bits has in which
-/// that could be.
+/// The number of further digits that show whether a number is exactly halfway; no 64-bit number needs more.
 const DECIDING: usize = 40;
 
-/// Returns the absolute value that the standard library, which rounds such a number to an even digit, rounds up.
+/// Returns the absolute value, increased minimally if exactly halfway, so that the standard library, which rounds half
+/// to even, rounds it up.
 fn tipped(number: f64, precision: usize, text: impl Fn(f64, usize) -> String) -> f64 {
     let number = number.abs();
     let digits = |text: String| text.split('e').next().unwrap_or_default().to_owned();
@@ -16,7 +16,7 @@ fn tipped(number: f64, precision: usize, text: impl Fn(f64, usize) -> String) ->
     }
 }
 
-/// Writes an absolute value with so many digits after the point.
+/// Formats an absolute value with a number of digits after the point.
 pub(super) fn fixed(number: f64, precision: usize) -> String {
     let text = |number: f64, precision: usize| format!("{number:.precision$}");
     text(tipped(number, precision, text), precision)
@@ -25,21 +25,21 @@ pub(super) fn fixed(number: f64, precision: usize) -> String {
 /// The digits of a finite number in scientific form: `d.ddd` times ten to the `exponent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Digits {
-    /// At least one digit.
+    /// The digits, at least one.
     pub(super) digits: String,
     /// The power of ten of the first digit.
     pub(super) exponent: i32,
 }
 
 impl Digits {
-    /// Returns so many significant digits of a number's absolute value, at least one.
+    /// Returns the given number of significant digits of an absolute value, at least one.
     pub(super) fn significant(number: f64, count: usize) -> Self {
         let text = |number: f64, precision: usize| format!("{number:.precision$e}");
         let precision = count.max(1) - 1;
         Self::read(&text(tipped(number, precision, text), precision))
     }
 
-    /// Returns the fewest digits that stand for the number.
+    /// Returns the fewest digits that identify the number.
     pub(super) fn shortest(number: f64) -> Self {
         Self::read(&format!("{:e}", number.abs()))
     }
@@ -52,7 +52,7 @@ impl Digits {
         }
     }
 
-    /// Writes the digits without an exponent.
+    /// Formats the digits without an exponent.
     pub(super) fn plain(&self) -> String {
         let count = i32::try_from(self.digits.len()).unwrap_or(i32::MAX);
         if self.exponent < 0 {
@@ -68,7 +68,7 @@ impl Digits {
         format!("{whole}.{fraction}")
     }
 
-    /// Writes the digits with an exponent: `1.5e+3`.
+    /// Formats the digits with an exponent: `1.5e+3`.
     pub(super) fn scientific(&self) -> String {
         let (first, rest) = self.digits.split_at_checked(1).unwrap_or((&self.digits, ""));
         let point = if rest.is_empty() { "" } else { "." };

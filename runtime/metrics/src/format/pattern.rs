@@ -2,18 +2,18 @@
 
 use std::str::FromStr;
 
-/// The largest width and precision of a pattern: no column is wider, and no number has more digits that mean something.
+/// The largest width and precision of a pattern, beyond which digits carry no meaning.
 const MAX_DIGITS: usize = 100;
 
-/// The error of a text that is no pattern.
+/// The error that a text is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is no d3 format, such as `,.2f` or `$,.2f`")]
 pub struct FormatError {
-    /// The text as it was given.
+    /// The text as given.
     pub text: String,
 }
 
-/// A pattern.
+/// A parsed pattern of d3-format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pattern {
     pub(super) fill: char,
@@ -27,60 +27,60 @@ pub(super) struct Pattern {
     pub(super) notation: Notation,
 }
 
-/// The side that a number stands at.
+/// The alignment of a number in its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Align {
     Right,
     Left,
     Centre,
-    /// Right, with the sign and the symbol to the left of the filling.
+    /// Right-aligned, with sign and symbol to the left of the fill.
     AfterSign,
 }
 
-/// The sign of numbers.
+/// The display of signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// Nothing for those from zero.
+    /// A minus for negative numbers only.
     Minus,
-    /// Plus for those from zero.
+    /// A plus for numbers from zero on.
     Plus,
-    /// A space for those from zero.
+    /// A space in place of a plus for numbers from zero on.
     Space,
-    /// Brackets for those below zero.
+    /// Brackets around negative numbers.
     Brackets,
 }
 
-/// The symbol of numbers.
+/// The symbol shown with a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Symbol {
     None,
     Currency,
-    /// The prefix of the base, as `0x`.
+    /// The prefix of the base, such as `0x`.
     Base,
 }
 
 /// The notation of numbers, by its letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
-    /// None: significant digits, twelve unless said, without trailing zeros.
+    /// No letter: significant digits without trailing zeros, twelve by default.
     Shortest,
-    /// `e`.
+    /// The letter `e`: with an exponent.
     Exponent,
-    /// `f`.
+    /// The letter `f`: a fixed number of digits after the point.
     Fixed,
-    /// `g`: fixed or with an exponent, by the size.
+    /// The letter `g`: fixed or with an exponent, depending on the size.
     General,
-    /// `r`: significant digits.
+    /// The letter `r`: rounded to significant digits.
     Rounded,
-    /// `s`: with a prefix of SI.
+    /// The letter `s`: with an SI prefix.
     Prefix,
-    /// `%`.
+    /// The sign `%`: as a percentage.
     Percent,
-    /// `p`: a percentage of significant digits.
+    /// The letter `p`: as a percentage, rounded to significant digits.
     RoundedPercent,
-    /// `d`.
+    /// The letter `d`: rounded to an integer.
     Integer,
-    /// `b`, `o`, `x`, `X`: by the base.
+    /// The letters `b`, `o`, `x`, `X`: an integer in the given base, in upper case if true.
     Base(u32, bool),
 }
 
@@ -108,7 +108,7 @@ fn error(text: &str) -> FormatError {
     }
 }
 
-/// The rest of a pattern that is read.
+/// The unread rest of a pattern.
 struct Reader<'t>(&'t str);
 
 impl Reader<'_> {
@@ -123,7 +123,7 @@ impl Reader<'_> {
         found.map(|(_, value)| *value)
     }
 
-    /// Takes digits; `None` if they are too many, or the number too large.
+    /// Takes an optional number; the outer none means that it is too large.
     #[expect(
         clippy::option_option,
         reason = "no number and a wrong one are different things"
@@ -139,7 +139,7 @@ impl Reader<'_> {
         Some(Some(number))
     }
 
-    /// Takes filling, alignment, sign, symbol and the zero.
+    /// Takes fill, alignment, sign, symbol and the zero flag.
     fn head(&mut self) -> Pattern {
         const ALIGNS: [(char, Align); 4] = [
             ('>', Align::Right),
@@ -184,7 +184,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes the letter, which must be the last.
+    /// Takes the letter of the notation, which must be last; none if anything follows.
     fn notation(&mut self, pattern: &mut Pattern) -> Option<()> {
         pattern.notation = match self.0 {
             "" => Notation::Shortest,

@@ -1,24 +1,24 @@
-//! Presets of the project format.
+//! Number formats that the project format names as presets.
 
 use super::Digits;
 use super::decimal::fixed;
 
-/// A preset.
+/// A named number format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Preset {
-    /// The digits as they are.
+    /// All digits, unrounded.
     Plain,
-    /// A few digits and a letter for thousands, millions, billions and trillions.
+    /// Few digits, with a letter for thousands, millions, billions and trillions.
     Humanize,
-    /// The same with a sign of money before it.
+    /// An amount of money, preceded by the given currency sign.
     Currency(char),
-    /// A share of one, in hundredths.
+    /// A share of 1, as a percentage.
     Percentage,
-    /// A number of milliseconds.
+    /// A duration in milliseconds, in a suitable unit.
     Milliseconds,
 }
 
-/// Names of the presets.
+/// The presets by name.
 const PRESETS: [(&str, Preset); 6] = [
     ("none", Preset::Plain),
     ("humanize", Preset::Humanize),
@@ -28,10 +28,10 @@ const PRESETS: [(&str, Preset); 6] = [
     ("interval_ms", Preset::Milliseconds),
 ];
 
-/// Letters for powers of a thousand.
+/// Letters for powers of 1000.
 const LETTERS: [&str; 5] = ["", "k", "M", "B", "T"];
 
-/// Milliseconds of units, the largest first.
+/// Lengths of units in milliseconds, largest first.
 const UNITS: [(f64, &str); 5] = [
     (31_557_600_000.0, "y"),
     (86_400_000.0, "d"),
@@ -62,12 +62,12 @@ impl Preset {
     }
 }
 
-/// Writes an absolute value with one digit after the point, and a letter from a thousand on.
+/// Formats an absolute value with one digit after the point, and a letter from 1000 on.
 fn humanize(number: f64) -> String {
     scaled(number, 1)
 }
 
-/// Writes an absolute value of money: cents below a thousand, a letter from there on.
+/// Formats an absolute amount of money, with cents below 1000 and a letter from there on.
 fn money(number: f64) -> String {
     if number.abs() < 999.995 {
         fixed(number, 2)
@@ -76,7 +76,7 @@ fn money(number: f64) -> String {
     }
 }
 
-/// Writes an absolute value in the power of a thousand in which it is below a thousand once it is rounded.
+/// Formats an absolute value by the power of 1000 that makes it less than 1000 after rounding.
 fn scaled(number: f64, places: usize) -> String {
     let mut left = number.abs();
     let mut letters = LETTERS.iter().peekable();
@@ -91,7 +91,7 @@ fn scaled(number: f64, places: usize) -> String {
     String::new()
 }
 
-/// Returns a rounded text without trailing zeros; what would be rounded to zero keeps its first two digits.
+/// Returns a rounded text without trailing zeros. A number that would round to zero keeps its first two digits.
 fn small(number: f64, rounded: &str) -> String {
     let is_zero = rounded.parse::<f64>().is_ok_and(|rounded| rounded == 0.0);
     if is_zero && number > 0.0 {
@@ -108,7 +108,7 @@ fn small(number: f64, rounded: &str) -> String {
     }
 }
 
-/// Writes an absolute number of milliseconds in the largest unit of which there is one.
+/// Formats an absolute number of milliseconds in the largest unit that it reaches.
 fn milliseconds(number: f64) -> String {
     let number = number.abs();
     let unit = UNITS.iter().find(|(length, _)| number >= *length);

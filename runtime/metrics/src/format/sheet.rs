@@ -1,10 +1,11 @@
-//! Codes of number formats, as spreadsheets have them.
+//! Number format codes of spreadsheets.
 
 use super::Locale;
 use super::pattern::{Notation, Pattern, Symbol};
 use super::preset::Preset;
 
-/// Returns the code of a preset. Sheets can't choose letters for thousands, so large numbers are grouped instead.
+/// Returns the format code of a preset. Sheets can't choose letters for thousands, so large numbers are grouped
+/// instead.
 pub(super) fn of_preset(preset: Preset) -> Option<String> {
     match preset {
         Preset::Plain | Preset::Milliseconds => None,
@@ -15,7 +16,7 @@ pub(super) fn of_preset(preset: Preset) -> Option<String> {
     }
 }
 
-/// Returns the code of a pattern.
+/// Returns the format code of a pattern; none if sheets have no equivalent.
 pub(super) fn of_pattern(pattern: &Pattern, locale: &Locale) -> Option<String> {
     let whole = if pattern.group { "#,##0" } else { "0" };
     let digits = pattern.precision.unwrap_or(6);
@@ -40,7 +41,7 @@ fn with_digits(whole: &str, digits: usize) -> String {
     }
 }
 
-/// A text that stands as it is.
+/// Returns a text in quotes, to be shown literally by sheets.
 fn quoted(text: &str) -> String {
     match text.is_empty() {
         true => String::new(),

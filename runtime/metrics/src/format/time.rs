@@ -1,9 +1,9 @@
-//! Times that are cut to a grain, by the clock of their zone.
+//! Formats of times that are cut to a grain, shown by the clock of their zone.
 
 use crate::jiff::{Timestamp, civil};
 use crate::{Grain, Zone};
 
-/// A way to write times that are cut to a grain: by the clock of a zone, as short as the grain allows.
+/// A format of times that are cut to a grain: by the clock of a zone, as short as the grain allows.
 ///
 /// ```
 /// use watershed_metrics::format::TimeFormat;
@@ -20,17 +20,17 @@ pub struct TimeFormat {
 }
 
 impl TimeFormat {
-    /// Makes the format of times that are cut to a grain of a zone's calendar.
+    /// Creates the format for times cut to a grain in a time zone.
     pub fn new(zone: Zone, grain: Grain) -> Self {
         Self { zone, grain }
     }
 
-    /// Returns the zone.
+    /// Returns the time zone of the format.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }
 
-    /// Returns the code that spreadsheets have for it.
+    /// Returns the equivalent format code of spreadsheets.
     pub fn sheet_code(&self) -> &'static str {
         match self.grain {
             Grain::Second => "yyyy-mm-dd hh:mm:ss",
@@ -39,13 +39,13 @@ impl TimeFormat {
         }
     }
 
-    /// Writes an instant.
+    /// Formats an instant.
     pub fn at(&self, instant: Timestamp) -> String {
         self.zone.local(instant).strftime(self.pattern()).to_string()
     }
 
-    /// Writes a time of universal time as documents have it: `2013-07-01 04:00:00`, with or without an offset. A day
-    /// without a time is moved by no zone and stays as it is, as does what is no time.
+    /// Formats a UTC time as written in documents: `2013-07-01 04:00:00`, with or without an offset. Dates and other
+    /// texts stay as they are.
     pub fn apply(&self, time: &str) -> String {
         instant(time).map_or_else(|| time.to_owned(), |instant| self.at(instant))
     }

@@ -1,23 +1,23 @@
-//! Numbers by patterns.
+//! Formatting of numbers by patterns.
 
 use super::Digits;
 use super::decimal::fixed;
 use super::pattern::{Align, Notation, Pattern, Sign, Symbol};
 
-/// Signs of a language: for decimals, groups and money.
+/// The signs of a language for decimals, groups and money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locale {
-    /// The sign before the fraction.
+    /// The decimal sign.
     pub decimal: String,
-    /// The sign between groups.
+    /// The sign between groups of digits.
     pub thousands: String,
-    /// The sizes of groups from the right; the last one is repeated. Without any, or with a zero, digits are not grouped.
+    /// The sizes of groups from the right, of which the last is repeated; empty, or with a zero, for no groups.
     pub grouping: Vec<usize>,
-    /// The signs before and after an amount of money.
+    /// The texts before and after an amount of money.
     pub currency: [String; 2],
-    /// The sign after a percentage.
+    /// The percent sign.
     pub percent: String,
-    /// The sign before negative numbers.
+    /// The minus sign.
     pub minus: String,
 }
 
@@ -34,12 +34,12 @@ impl Default for Locale {
     }
 }
 
-/// Prefixes of SI, from ten to the minus 24th.
+/// SI prefixes, from ten to the power of minus 24 on.
 const PREFIXES: [&str; 17] = [
     "y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y",
 ];
 
-/// Writes a number.
+/// Formats a number by a pattern and a locale.
 pub(super) fn write(pattern: &Pattern, locale: &Locale, number: f64) -> String {
     let (digits, suffix) = match number.is_finite() {
         true => body(pattern, number),
@@ -88,7 +88,7 @@ pub(super) fn write(pattern: &Pattern, locale: &Locale, number: f64) -> String {
     align(pattern, &before, &format!("{whole}{rest}"), &after)
 }
 
-/// Returns the digits of a number's absolute value, and what follows them.
+/// Returns the digits of a number's absolute value, and the suffix of its notation.
 fn body(pattern: &Pattern, number: f64) -> (String, &'static str) {
     let precision = pattern.precision;
     let (digits, suffix) = match pattern.notation {
@@ -115,7 +115,7 @@ fn body(pattern: &Pattern, number: f64) -> (String, &'static str) {
     }
 }
 
-/// Writes significant digits, with an exponent for what is very large or very small.
+/// Formats significant digits, with an exponent for very large and very small numbers.
 fn general(number: f64, precision: usize) -> String {
     let precision = precision.max(1);
     let digits = Digits::significant(number, precision);
@@ -141,7 +141,7 @@ fn by_prefix(number: f64, precision: usize) -> (String, &'static str) {
     (scaled.plain(), name.copied().unwrap_or_default())
 }
 
-/// Writes a whole number in another base. Beyond 128 bits it is the largest that there is.
+/// Formats an integer in another base; limited to 128 bits.
 fn in_base(number: f64, base: u32, upper: bool) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -165,7 +165,7 @@ fn prefix(base: u32) -> &'static str {
     }
 }
 
-/// Takes away zeros that end a fraction.
+/// Removes trailing zeros of a fraction.
 fn trim(digits: &str) -> String {
     let (mantissa, exponent) = match digits.find('e') {
         Some(at) => digits.split_at_checked(at).unwrap_or((digits, "")),
@@ -178,13 +178,13 @@ fn trim(digits: &str) -> String {
     format!("{mantissa}{exponent}")
 }
 
-/// Splits digits into the whole part and the rest, which begins with a point or an exponent.
+/// Splits digits into the integer part and the rest, which begins with a point or an exponent.
 fn split(digits: &str) -> (&str, &str) {
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     digits.split_at_checked(end).unwrap_or((digits, ""))
 }
 
-/// Puts signs between groups of digits.
+/// Inserts the signs between groups of digits.
 fn group(digits: &str, locale: &Locale) -> String {
     let mut groups = Vec::new();
     let mut left = digits;
@@ -203,7 +203,7 @@ fn group(digits: &str, locale: &Locale) -> String {
     groups.join(&locale.thousands)
 }
 
-/// Puts zeros before digits until their groups are of a width.
+/// Adds leading zeros until the grouped digits reach a width.
 fn padded(digits: &str, width: usize, locale: &Locale) -> String {
     let mut digits = digits.to_owned();
     loop {

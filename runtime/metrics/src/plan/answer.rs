@@ -1,4 +1,4 @@
-//! From groups to the answer: totals, columns that the query computes, conditions on groups, and order.
+//! The last stages of a plan, from groups to the answer: totals, computed columns, conditions on groups, and order.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans the values of a subquery: the first dimension of the groups that meet `having`.
+    /// Plans the values of a subquery: those of its dimension in groups that meet `having`.
     pub(super) fn values(&mut self) -> Result<Select, PlanError> {
         let groups = self.whole()?;
         let name = self.scene.names.dimension(0);
@@ -80,7 +80,7 @@ impl Planner<'_> {
         Ok(select)
     }
 
-    /// Returns all groups with every column that the query shows, filters or sorts by.
+    /// Returns all groups, with every column that the query shows, filters or sorts by.
     fn whole(&mut self) -> Result<Groups, PlanError> {
         let cuts = self.scene.cuts.clone();
         let computed: Vec<usize> = (0..self.scene.query.measures.len())
@@ -101,7 +101,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns true for what is computed from rows.
+    /// Returns true if the query computes the measure at an index directly from rows.
     pub(super) fn is_counted(&self, place: usize) -> bool {
         match self.compute(place) {
             Some(ComputedMeasure::Count | ComputedMeasure::CountDistinct(_)) => true,
@@ -113,7 +113,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the aggregates of both sides, or of the only one.
+    /// Returns the aggregates of base and comparison, or of the base alone.
     pub(super) fn sides(
         &mut self,
         cuts: &[Cut],
@@ -136,7 +136,7 @@ impl Planner<'_> {
         self.joined(base, comparison, cuts)
     }
 
-    /// Returns the measures of each side that the query needs.
+    /// Returns the measures that the query needs on each side.
     pub(super) fn needs(&self) -> Result<Sides, PlanError> {
         let query = self.scene.query;
         let mut sides = Sides::from([(Side::Base, BTreeSet::new())]);
@@ -180,7 +180,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the rows of the answer in their order, and that order.
+    /// Returns the rows of the answer in order, with the columns of the order.
     fn page(&mut self, groups: &Groups) -> Result<(Select, Vec<(String, bool)>), PlanError> {
         let query = self.scene.query;
         let mut select = groups.select();
@@ -225,7 +225,7 @@ impl Planner<'_> {
         Ok((page, rows))
     }
 
-    /// Returns the columns that the answer is ordered by: those asked for, and the remaining dimensions (Q11).
+    /// Returns the columns that the answer is ordered by: the requested ones, then the remaining dimensions (Q11).
     fn order(&self) -> Result<Vec<(String, bool)>, PlanError> {
         let query = self.scene.query;
         let mut order: Vec<(String, bool)> = Vec::new();
@@ -260,7 +260,7 @@ impl Planner<'_> {
         Ok(order)
     }
 
-    /// Returns the inner name of a measure of the query.
+    /// Returns the inner name of the query's measure at an index.
     fn measure_column(&self, place: usize) -> Result<String, PlanError> {
         match self.scene.query.measures.get(place) {
             None => Err(PlanError::missing("column", "")),
@@ -321,7 +321,7 @@ fn column(name: &str, field: Option<(&str, &str)>, role: Role) -> Column {
 }
 
 impl ComputedMeasure {
-    /// Returns the field that it is computed from; nothing for the number of rows.
+    /// Returns the field that the measure is computed from; empty for the number of rows.
     fn of(&self) -> &str {
         match self {
             Self::Count => "",

@@ -1,4 +1,5 @@
-//! Times cut to buckets in SQL: a zone's offsets are constants, so the engine needs no rules of zones (Q9).
+//! Cutting of times to buckets in SQL, with the offsets of zones as constants, so that the engine needs no time zone
+//! data (Q9).
 
 use jiff::{SignedDuration, Timestamp};
 use watershed_dialect::SqlType;
@@ -9,29 +10,30 @@ use crate::calendar::Range;
 use crate::sql::{Constant, Expr, Infix};
 use crate::view::DataType;
 
-/// Offsets that are written around the known data: what arrives between the look at its ends and the query is covered.
+/// The margin in hours around the known extent of data for which offsets are written, to cover rows that arrive before
+/// the query runs.
 const MARGIN_HOURS: i64 = 2 * 366 * 24;
 
-/// Changes of a zone's clock that are written at most: those of three centuries.
+/// The largest number of clock changes that are written, enough for three centuries.
 const MAX_CHANGES: usize = 800;
 
-/// The offsets of a zone over a stretch of time.
+/// The UTC offsets of a zone over a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clock {
-    /// The first instant of each offset but the first one's, with the offset from there.
+    /// The first instant of each offset after the first, with the offset in microseconds.
     changes: Vec<(Timestamp, i64)>,
     /// The offset before all changes, in microseconds.
     first: i64,
 }
 
-/// A dimension cut to a grain: the value that rows are grouped by, and the way from there to the bucket's first
-/// instant, if that is another.
+/// A dimension cut to a grain: the key that rows are grouped by, and how to convert a key to the first instant of its
+/// bucket.
 pub(super) struct Bucket {
     pub(super) key: Expr,
     local: Option<Clock>,
 }
 
-/// The beginnings of weeks and years.
+/// The first day of weeks and the first month of years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shifts {
     pub(super) first_day_of_week: u32,
@@ -39,7 +41,7 @@ pub(super) struct Shifts {
 }
 
 impl Clock {
-    /// Finds the offsets around an extent; those of all times that data may have if its ends are not known.
+    /// Returns the offsets around an extent; an unknown end stands for the years 1800 and 2200.
     pub(super) fn new(zone: &Zone, extent: Extent) -> Self {
         let from = extent.earliest.unwrap_or(year(1800));
         let until = extent.latest.unwrap_or(year(2200));
@@ -62,7 +64,7 @@ impl Clock {
         }
     }
 
-    /// Finds the offsets of a range.
+    /// Returns the offsets within a range.
     pub(super) fn within(zone: &Zone, range: Range) -> Self {
         let extent = Extent {
             earliest: Some(range.start),
@@ -76,15 +78,15 @@ impl Clock {
         self.first == 0 && self.changes.is_empty()
     }
 
-    /// Returns true if all offsets and changes are multiples of so many microseconds, so that no bucket of that length is
-    /// cut by a change and each begins where universal time has one begin.
+    /// Returns true if all offsets and changes are multiples of `length` microseconds, so that buckets of that length
+    /// equal those of UTC.
     fn is_aligned(&self, length: i64) -> bool {
         let mut changes = self.changes.iter();
         self.first % length == 0
             && changes.all(|(at, offset)| offset % length == 0 && at.as_microsecond() % length == 0)
     }
 
-    /// Returns the offset in force at a time, in microseconds.
+    /// Returns the expression for the offset at a time, in microseconds.
     fn offset(&self, time: &Expr) -> Expr {
         let offsets = std::iter::once(self.first).chain(self.changes.iter().map(|(_, offset)| *offset));
         let mut cases: Vec<(Expr, Expr)> = Vec::new();
@@ -99,7 +101,7 @@ impl Clock {
         choose(cases, integer(last))
     }
 
-    /// Returns the last change at or before a time; a time before all others where there is none.
+    /// Returns the expression for the last clock change at or before a time; NULL if there is none.
     fn change(&self, time: &Expr) -> Expr {
         let mut cases = Vec::new();
         for (change, _) in self.changes.iter().rev() {
@@ -109,8 +111,8 @@ impl Clock {
         choose(cases, Expr::NULL)
     }
 
-    /// Returns the one instant that stands for a local time: the first that shows it, or the end of the gap that skips
-    /// it.
+    /// Returns the expression for the instant of a local time: the first one that shows it, or the end of the gap that
+    /// skips it.
     fn instant(&self, local: &Expr) -> Expr {
         let mut cases = Vec::new();
         let mut offset = self.first;
@@ -133,7 +135,7 @@ impl Clock {
 }
 
 impl Bucket {
-    /// Cuts a time to a grain.
+    /// Creates the bucket of a time, cut to a grain.
     pub(super) fn new(value: Expr, data_type: DataType, grain: Grain, shifts: Shifts, clock: &Clock) -> Self {
         let plain = |key| Self { key, local: None };
         if data_type == DataType::Date {
@@ -165,7 +167,7 @@ impl Bucket {
         plain(Expr::when(value.missing(), Expr::NULL, start))
     }
 
-    /// Leaves a value whole.
+    /// Creates a bucket for a value that is not cut.
     pub(super) fn whole(value: Expr) -> Self {
         Self {
             key: value,
@@ -173,12 +175,12 @@ impl Bucket {
         }
     }
 
-    /// Returns true if the key is not yet the bucket's first instant.
+    /// Returns true if keys are local times, which have to be converted to the bucket's first instant.
     pub(super) fn is_local(&self) -> bool {
         self.local.is_some()
     }
 
-    /// Returns the first instant of the bucket with a key.
+    /// Returns the expression for the first instant of the bucket with a key.
     pub(super) fn start(&self, key: Expr) -> Expr {
         match &self.local {
             None => key,
@@ -187,7 +189,7 @@ impl Bucket {
     }
 }
 
-/// Returns the condition that a time is in a range. A day is in it if its first instant in the zone is.
+/// Returns the condition that a time is in a range. A date is in a range if its first instant in the zone is.
 pub(super) fn within(value: Expr, data_type: DataType, range: Range, zone: &Zone) -> Expr {
     let constant = |instant: Timestamp| match data_type {
         DataType::Date => day(instant, zone),
@@ -200,7 +202,7 @@ pub(super) fn within(value: Expr, data_type: DataType, range: Range, zone: &Zone
     ])
 }
 
-/// Returns the first day that begins at or after an instant.
+/// Returns the constant for the first day that begins at or after an instant.
 fn day(instant: Timestamp, zone: &Zone) -> Expr {
     let date = zone.local(instant).date();
     let begins = zone.once(date.to_datetime(jiff::civil::Time::midnight()));
@@ -211,7 +213,7 @@ fn day(instant: Timestamp, zone: &Zone) -> Expr {
     Expr::typed(date.to_string(), SqlType::Date)
 }
 
-/// Writes the first instant of a bucket as a dimension of a type has it.
+/// Returns the constant for the first instant of a bucket, in the type of a dimension.
 pub(super) fn start(instant: Timestamp, data_type: DataType, zone: &Zone) -> Expr {
     match data_type {
         DataType::Date => day(instant, zone),
@@ -219,8 +221,7 @@ pub(super) fn start(instant: Timestamp, data_type: DataType, zone: &Zone) -> Exp
     }
 }
 
-/// Writes an instant as universal time without a zone. The engine counts microseconds: what lies between two becomes the
-/// later one, as no time of the engine's lies between them.
+/// Returns the constant for an instant as a UTC timestamp without zone, rounded up to the engine's microseconds.
 pub(super) fn timestamp(instant: Timestamp) -> Expr {
     Expr::typed(local_text(instant), SqlType::Timestamp)
 }
@@ -254,7 +255,7 @@ fn micros(value: Expr) -> Expr {
     Expr::Call("epoch_us", vec![value])
 }
 
-/// Moves a time by microseconds.
+/// Returns the expression for a time moved by microseconds.
 fn moved(value: Expr, operator: Infix, by: Expr) -> Expr {
     Expr::Call("make_timestamp", vec![micros(value).infix(operator, by)])
 }

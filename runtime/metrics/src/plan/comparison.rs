@@ -1,4 +1,4 @@
-//! The two sides of a comparison as one, and the groups that are there without rows.
+//! Joining of base and comparison, and adding of groups without rows.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::query::Filter;
 use crate::sql::{Expr, Infix, JoinKind, Relation, Select};
 
 impl Planner<'_> {
-    /// Joins the sides: what one of them lacks is NULL (Q8).
+    /// Joins the comparison to the base; values that a side lacks are NULL (Q8).
     pub(super) fn joined(
         &mut self,
         base: Groups,
@@ -22,7 +22,7 @@ impl Planner<'_> {
         Ok(self.met(base, comparison, cuts.len()))
     }
 
-    /// Joins groups of two statements fully: all columns of both, the dimensions once.
+    /// Joins the groups of two statements fully, with all columns of both and the dimensions once.
     fn met(&mut self, first: Groups, second: Groups, cuts: usize) -> Groups {
         let (left, right) = (self.fresh("left"), self.fresh("right"));
         let on = self.same(&left, &right, cuts);
@@ -52,7 +52,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Replaces the comparison's buckets by those of the base at the same position. What has no partner is left out.
+    /// Replaces the comparison's buckets by the base's buckets at the same position. Buckets without a partner are
+    /// dropped.
     fn paired(&mut self, comparison: Groups, cuts: &[Cut]) -> Result<Groups, PlanError> {
         let mut groups = comparison;
         for (place, cut) in cuts.iter().enumerate() {
@@ -93,14 +94,14 @@ impl Planner<'_> {
         Ok(groups)
     }
 
-    /// Writes the first instant of a bucket of a dimension.
+    /// Returns the constant for the first instant of a bucket of a cut.
     pub(super) fn start(&self, cut: Cut, instant: Timestamp) -> Expr {
         let dimension = self.scene.view.dimensions.get(cut.dimension);
         let data_type = dimension.map(|found| found.data_type).unwrap_or_default();
         clock::start(instant, data_type, self.scene.calendar.zone())
     }
 
-    /// Adds every bucket of the range to each combination of the other dimensions (Q10).
+    /// Adds the missing buckets of the time range for each combination of the other dimensions (Q10).
     pub(super) fn filled(&mut self, groups: Groups, cuts: &[Cut]) -> Result<Groups, PlanError> {
         let Some(span) = self.scene.base else {
             return Ok(groups);
@@ -161,7 +162,7 @@ impl Planner<'_> {
         Ok(self.met(groups, Groups { name, columns }, cuts.len()))
     }
 
-    /// Returns the buckets of several grains that lie over each other in the range.
+    /// Returns the combinations of overlapping buckets of several grains in the time range.
     fn tuples(&self, times: &[(usize, Cut)]) -> Result<BTreeSet<Vec<Timestamp>>, PlanError> {
         let Some(span) = self.scene.base else {
             return Ok(BTreeSet::new());
@@ -184,7 +185,7 @@ impl Planner<'_> {
         Ok(found)
     }
 
-    /// Adds the groups that meet a condition on rows, without the query's own.
+    /// Adds the groups of all rows that meet a condition, ignoring the query's own condition.
     pub(super) fn added(
         &mut self,
         groups: Groups,

@@ -11,7 +11,7 @@ use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select};
 use crate::view::same;
 
 impl Planner<'_> {
-    /// Adds the columns that the query computes from measures.
+    /// Adds the columns that the query computes from measures to groups.
     pub(super) fn computed(&mut self, groups: Groups, cuts: &[Cut]) -> Result<Groups, PlanError> {
         let query = self.scene.query;
         let places: Vec<usize> = (0..query.measures.len())
@@ -89,7 +89,7 @@ impl Planner<'_> {
         Ok((value, relation))
     }
 
-    /// Returns a difference, in a type that has negative numbers.
+    /// Returns a difference in a type that has negative numbers.
     pub(super) fn delta(&self, name: &str, base: Expr, comparison: Expr) -> Expr {
         let measure = self.scene.view.measure(name);
         let is_unsigned =
@@ -101,7 +101,8 @@ impl Planner<'_> {
         signed(base).infix(Infix::Minus, signed(comparison))
     }
 
-    /// Returns the partner of a bucket; the value itself where buckets are not paired.
+    /// Returns the comparison's bucket that is paired with a bucket, or the value itself if buckets are not paired,
+    /// with the relation to read it from.
     pub(super) fn comparison_time(
         &mut self,
         name: &str,
@@ -133,7 +134,7 @@ impl Planner<'_> {
         Ok((Expr::of(&partners, comparison), relation))
     }
 
-    /// Finds the column of the query that shows a dimension: by the column's name, or else by the dimension's.
+    /// Returns the index of the query's column that shows a dimension, by the column's name or else the dimension's.
     pub(super) fn cut_of(&self, name: &str) -> Result<usize, PlanError> {
         let dimensions = &self.scene.query.dimensions;
         dimensions
@@ -144,7 +145,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns a part as a share of a whole; NULL of nothing.
+/// Returns a part as a share of a whole; NULL if the whole is zero.
 pub(super) fn share(part: Expr, whole: Expr) -> Expr {
     let zero = Expr::Constant(Constant::Integer(0));
     let whole = Expr::Call("nullif", vec![whole, zero]);

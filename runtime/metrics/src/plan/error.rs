@@ -1,26 +1,26 @@
-//! The errors of plans.
+//! Errors of planning.
 
 use crate::query::{Code, Limits, QueryError};
 use crate::range::RangeError;
 
-/// The error of a query that can't be planned.
+/// The reason why a query can't be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The query is refused.
+    /// The query is invalid or not allowed.
     #[error(transparent)]
     Refused(#[from] QueryError),
-    /// A range can't be resolved.
+    /// A time range can't be resolved.
     #[error("{at}: {source}")]
     Range {
-        /// The key of the query.
+        /// The key of the query that states the range.
         at: &'static str,
-        /// The reason.
+        /// The reason why the range can't be resolved.
         source: RangeError,
     },
 }
 
 impl PlanError {
-    /// Returns advice, if there is any.
+    /// Returns advice on how to fix the error, if there is any.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Refused(error) => error.hint.as_deref(),

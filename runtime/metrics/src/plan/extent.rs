@@ -1,4 +1,4 @@
-//! The ends of time dimensions, over the rows that the viewer may see.
+//! Plans of the extents of time dimensions over visible rows.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::query::{Comparison, Query};
 use crate::sql::{Expr, Select};
 use crate::view::{View, same};
 
-/// Returns the time dimensions whose ends a query's plan needs: those of its ranges, and those that are cut in a zone
+/// Returns the time dimensions whose extents the plan of a query needs: those of its ranges, and those cut in a zone
 /// with an offset.
 pub fn times(view: &View, query: &Query) -> Vec<String> {
     let own = |name: &Option<String>| name.clone().unwrap_or_else(|| view.time_dimension.clone());
@@ -41,8 +41,8 @@ pub fn times(view: &View, query: &Query) -> Vec<String> {
     found
 }
 
-/// Plans the ends of time dimensions, if any are named: for each the earliest time, the latest and, last of all, the watermark of the
-/// view's time dimension, if the view has an expression for it. All are times without a zone, in universal time.
+/// Plans the extents of time dimensions, if any are named: the earliest and latest time of each and, last, the
+/// watermark of the view's time dimension, if the view has an expression for it. All are UTC times without a zone.
 ///
 /// # Errors
 /// A name that is no dimension, and a view that the viewer may not see.

@@ -1,4 +1,4 @@
-//! Filters as conditions of SQL (Q5).
+//! Conversion of filters to SQL conditions (Q5).
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use super::literal::Operand;
 use crate::query::{Filter, Literal, Operator, Subquery};
 use crate::sql::{Expr, Infix, Relation, Select};
 
-/// The fields that a filter may name, and the statements that its subqueries become.
+/// A resolver of the fields and subqueries in a filter.
 pub(super) trait Fields {
-    /// Returns the value that a name stands for.
+    /// Returns the field that a name means.
     fn field(&mut self, name: &str) -> Result<Field, PlanError>;
 
-    /// Returns the name of a statement with the values of a subquery in its only column, and that column's name.
+    /// Adds a subquery to the plan; returns its name and the name of its only column.
     fn set(&mut self, subquery: &Subquery) -> Result<(String, String), PlanError>;
 }
 
-/// A name's meaning in a filter.
+/// The field that a name means in a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Field {
-    /// A value.
+    /// A single value per row.
     Value(Operand),
-    /// A list, of which some element must match, or for negative operations none (Q5). The operand is the element's
-    /// type; its value is the parameter's.
+    /// A list, of which an element must match, or for negative operators none (Q5). The operand has the type of an
+    /// element and stands for the parameter.
     Elements {
         list: Expr,
         parameter: String,
@@ -30,7 +30,7 @@ pub(super) enum Field {
     },
 }
 
-/// Returns the condition of a filter. It may be NULL, which is not true.
+/// Returns the condition of a filter; it may be NULL, which counts as false.
 pub(super) fn condition(filter: &Filter, fields: &mut dyn Fields) -> Result<Expr, PlanError> {
     match filter {
         Filter::Value(Literal::Boolean(true)) => Ok(Expr::TRUE),
@@ -104,7 +104,7 @@ fn comparison(op: Operator, operands: &[Filter], fields: &mut dyn Fields) -> Res
     Ok(if positive == op { found } else { found.untrue() })
 }
 
-/// Returns the operation that a negative one is the opposite of.
+/// Returns the operator that a negative operator negates; others are unchanged.
 fn positive(op: Operator) -> Operator {
     match op {
         Operator::Neq => Operator::Eq,
@@ -131,7 +131,7 @@ fn single(
     }
 }
 
-/// Returns all values of a membership.
+/// Returns all literal values of an `in` or `nin`.
 fn literals(rest: &[Filter]) -> Vec<&Literal> {
     let mut found = Vec::new();
     for operand in rest {
@@ -144,7 +144,7 @@ fn literals(rest: &[Filter]) -> Vec<&Literal> {
     found
 }
 
-/// Membership in lists and subqueries, null-safe both ways.
+/// Returns the condition that a value is in lists or subqueries; NULL matches only NULL.
 fn membership(operand: &Operand, rest: &[Filter], fields: &mut dyn Fields) -> Result<Expr, PlanError> {
     let mut parts = Vec::new();
     let values = operand.among(&literals(rest));
@@ -171,7 +171,7 @@ fn membership(operand: &Operand, rest: &[Filter], fields: &mut dyn Fields) -> Re
     Ok(Expr::any(parts))
 }
 
-/// Returns true where some element of a list is among the values of a subquery.
+/// Returns the condition that an element of a list is among the values of a subquery.
 fn overlap(list: &Expr, filter: &Filter, fields: &mut dyn Fields) -> Result<Expr, PlanError> {
     let Filter::Subquery(subquery) = filter else {
         return Ok(Expr::FALSE);
@@ -200,7 +200,7 @@ fn some(list: Expr, parameter: String, condition: Expr) -> Expr {
     Expr::Call("len", vec![found]).infix(Infix::Greater, none)
 }
 
-/// Collects the names of a filter, but for those within its subqueries.
+/// Collects the names in a filter, apart from those inside subqueries.
 pub(super) fn names<'f>(filter: &'f Filter, found: &mut BTreeSet<&'f str>) {
     match filter {
         Filter::Name(name) => {

@@ -1,5 +1,5 @@
-//! Groups of rows with their aggregates: all simple measures of a level and side in one scan, and measures over smaller
-//! groups, joined to them.
+//! Groups of rows with their aggregates: one scan per level and side for all simple measures, joined with measures over
+//! smaller groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,18 @@ use crate::query::{ComputedMeasure, Filter};
 use crate::sql::{Expr, Infix, JoinKind, Relation, Select};
 use crate::view::{Measure, MeasureKind, Uri};
 
-/// Measures by side.
+/// The indices of needed measures, by side.
 pub(super) type Sides = BTreeMap<Side, BTreeSet<usize>>;
 
-/// Groups that are asked for.
+/// The groups to be computed.
 pub(super) struct Level<'l> {
     pub(super) cuts: &'l [Cut],
     pub(super) filter: Option<&'l Filter>,
-    /// Measures that the query computes from rows, by their places in it.
+    /// The indices in the query of measures that are computed directly from rows.
     pub(super) computed: &'l [usize],
 }
 
-/// A statement with groups, and its columns.
+/// A named subquery with groups, and its columns.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
     pub(super) name: String,
@@ -31,7 +31,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Returns a statement that reads all of its columns under a relation's name.
+    /// Returns a statement that reads all columns of the groups.
     pub(super) fn select(&self) -> Select {
         let mut select = Select::from(Relation::named(&self.name));
         for column in &self.columns {
@@ -42,7 +42,8 @@ impl Groups {
 }
 
 impl<'a> Scene<'a> {
-    /// Returns the measures that one is computed from: those that it requires, or all simple ones.
+    /// Returns the indices of the measures that a measure is computed from: the required ones, or all simple ones if
+    /// none are named.
     pub(super) fn required(&self, measure: &Measure) -> Result<Vec<usize>, PlanError> {
         if measure.kind == MeasureKind::Simple {
             return Ok(Vec::new());
@@ -55,7 +56,7 @@ impl<'a> Scene<'a> {
         measure.requires.iter().map(|name| self.measure(name)).collect()
     }
 
-    /// Adds what the measures of a level are computed from on the same level.
+    /// Adds the measures that the needed ones are computed from on the same level.
     pub(super) fn close(&self, sides: &mut Sides) -> Result<(), PlanError> {
         let mut left: Vec<(Side, usize)> = sides
             .iter()
@@ -84,7 +85,7 @@ impl<'a> Scene<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Returns the groups of a level on a side, with its aggregates.
+    /// Returns the groups of a level on one side, with its aggregates.
     pub(super) fn aggregates(
         &mut self,
         level: &Level<'_>,
@@ -143,7 +144,7 @@ impl<'a> Planner<'a> {
         Ok(Groups { name, columns })
     }
 
-    /// Cuts a value.
+    /// Returns the bucket of a cut for a value.
     fn bucket(&self, cut: Cut, side: Side, value: Expr) -> Bucket {
         let (Some(grain), Some(dimension)) = (cut.grain, self.scene.view.dimensions.get(cut.dimension))
         else {
@@ -153,7 +154,7 @@ impl<'a> Planner<'a> {
         Bucket::new(value, dimension.data_type, grain, self.scene.shifts(), &clock)
     }
 
-    /// Returns the aggregate of a measure over smaller groups.
+    /// Returns the groups with a measure that aggregates over smaller groups.
     fn per(&mut self, level: &Level<'_>, side: Side, index: usize) -> Result<Groups, PlanError> {
         let Some(measure) = self.scene.view.measures.get(index) else {
             return Err(PlanError::missing("measure", ""));
@@ -205,7 +206,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Joins further columns of the same groups.
+    /// Joins further columns to a subquery with the same groups.
     fn beside(
         &mut self,
         name: &str,
@@ -236,7 +237,7 @@ impl<'a> Planner<'a> {
         (self.with("groups", select), columns)
     }
 
-    /// Returns the condition that two relations have the same groups, NULL included; nothing without dimensions.
+    /// Returns the condition that two relations have the same group, where NULL equals NULL; none without dimensions.
     pub(super) fn same(&self, left: &str, right: &str, cuts: usize) -> Option<Expr> {
         let names = (0..cuts).map(|place| self.scene.names.dimension(place));
         let same = names.map(|name| Expr::of(left, &name).infix(Infix::Same, Expr::of(right, &name)));
@@ -254,7 +255,7 @@ impl<'a> Planner<'a> {
         Ok(found)
     }
 
-    /// Returns the computation of a measure of the query.
+    /// Returns how the query computes its measure at an index; none for a measure of the view.
     pub(super) fn compute(&self, place: usize) -> Option<&'a ComputedMeasure> {
         self.scene.query.measures.get(place)?.compute.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Conditions on groups: any field or computed column, shown or not.
+//! Conditions on groups, which may use any field or computed column, shown or not.
 
 use super::filter::{self, Field, Fields};
 use super::literal::Operand;
@@ -9,7 +9,7 @@ use crate::sql::Expr;
 use crate::view::{DataType, Measure, same};
 
 impl Planner<'_> {
-    /// Returns the condition that groups of the answer meet.
+    /// Returns the condition on the groups of the answer, if there is one.
     pub(super) fn having(&mut self) -> Result<Option<Expr>, PlanError> {
         let Some(having) = &self.scene.query.having else {
             return Ok(None);
@@ -18,7 +18,7 @@ impl Planner<'_> {
     }
 }
 
-/// Names in conditions on groups: dimensions of the query, measures of the view, columns that the query computes.
+/// The names in conditions on groups: the query's dimensions and computed columns, and the view's measures.
 struct GroupFields<'f, 'p> {
     planner: &'f mut Planner<'p>,
 }
@@ -78,7 +78,7 @@ impl Fields for GroupFields<'_, '_> {
 }
 
 impl GroupFields<'_, '_> {
-    /// Returns the type of a dimension of the query; instants that are cut are times without a zone.
+    /// Returns the type of the query's dimension at an index; cut instants are timestamps without a zone.
     fn dimension_type(&self, place: usize) -> (DataType, &str) {
         let scene = self.planner.scene;
         let cut = scene.cuts.get(place);
@@ -93,8 +93,7 @@ impl GroupFields<'_, '_> {
     }
 }
 
-/// Returns the type in which a measure is compared; nothing where another value may stand for NULL, which can be of
-/// another type.
+/// Returns the engine's type of a measure for comparisons; empty if a replacement for NULL may have another type.
 fn compared_type(measure: &Measure) -> &str {
     match measure.treat_nulls_as {
         None => &measure.engine_type,

@@ -1,5 +1,5 @@
-//! Values of filters as constants of the type that they are compared with: the column is never cast to another type in
-//! a way that can fail, as the failure would tell a hidden value (Q6).
+//! Literals of filters as constants of the compared type. The column itself is never cast in a way that can fail, since
+//! a failure would reveal a hidden value (Q6).
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -12,7 +12,7 @@ use crate::query::{Literal, Operator};
 use crate::sql::{Expr, Infix};
 use crate::view::DataType;
 
-/// A value that is compared, with its type.
+/// A value to be compared, with its type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Operand {
     pub(super) value: Expr,
@@ -20,18 +20,18 @@ pub(super) struct Operand {
     pub(super) engine_type: String,
 }
 
-/// A number as a constant of a type.
+/// A number as a constant of a column's type.
 enum Number {
-    /// It is one of the type's values.
+    /// The number is a value of the type.
     Exact(Expr),
-    /// It lies between two of them, or beyond all: the nearest below and the nearest above, if there are any.
+    /// The number lies between the two nearest values of the type, either of which may not exist.
     Between(Option<Expr>, Option<Expr>),
-    /// The type has no exact constants: both are compared as 64-bit numbers.
+    /// The type has no exact constants, so that both sides are compared as 64-bit floating-point numbers.
     Approximate(Expr),
 }
 
 impl Operand {
-    /// Compares with a value.
+    /// Returns the comparison of the value with a literal.
     pub(super) fn compare(&self, operator: Operator, literal: &Literal) -> Expr {
         match (operator, literal) {
             (Operator::Eq, Literal::Null) => return self.value.clone().missing(),
@@ -59,7 +59,7 @@ impl Operand {
         }
     }
 
-    /// Returns true where the value is one of a list; what has no value is, if the list has null.
+    /// Returns the condition that the value is in a list; NULL is if the list contains null.
     pub(super) fn among(&self, literals: &[&Literal]) -> Expr {
         let has_null = literals.contains(&&Literal::Null);
         let mut approximate = Vec::new();
@@ -89,7 +89,7 @@ impl Operand {
         Expr::any(parts)
     }
 
-    /// Compares with another field of the same type.
+    /// Returns the comparison of the value with another field of the same type.
     pub(super) fn compare_field(&self, operator: Operator, other: &Self) -> Expr {
         let Some(infix) = ordering(operator) else {
             return Expr::FALSE;
@@ -123,7 +123,7 @@ impl Operand {
         }
     }
 
-    /// Returns the value in a type that constants of its kind are written in.
+    /// Returns the value in the type of its constants: enums and the like as text.
     fn comparable(&self) -> Expr {
         match self.data_type {
             DataType::Text => self.as_text(),
@@ -131,7 +131,7 @@ impl Operand {
         }
     }
 
-    /// Returns the value's text. Every value has one, so that conversion can't fail.
+    /// Returns the value as text, a conversion that can't fail.
     fn as_text(&self) -> Expr {
         if self.engine_type.eq_ignore_ascii_case("VARCHAR") {
             return self.value.clone();
@@ -156,7 +156,7 @@ impl Operand {
     }
 }
 
-/// Reads a time. One without an offset is universal time.
+/// Parses a time; without an offset it is UTC.
 fn moment(text: &str) -> Option<Timestamp> {
     let utc = |local: DateTime| local.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
     text.parse::<Timestamp>()
@@ -169,7 +169,7 @@ fn moment(text: &str) -> Option<Timestamp> {
         })
 }
 
-/// Writes a number in a type of the engine.
+/// Returns a number as a constant of an engine's type.
 fn number_of(number: &serde_json::Number, engine_type: &str) -> Number {
     let text = number.to_string();
     match ENGINE.read_type(engine_type) {
@@ -192,7 +192,7 @@ fn number_of(number: &serde_json::Number, engine_type: &str) -> Number {
     }
 }
 
-/// Returns the integers below and above a number; both the number itself if it is one.
+/// Returns the nearest integers below and above a number; both equal the number if it is an integer.
 fn neighbours(number: &serde_json::Number) -> (i128, i128) {
     if let Some(value) = number.as_i64() {
         return (i128::from(value), i128::from(value));
@@ -210,7 +210,7 @@ fn neighbours(number: &serde_json::Number) -> (i128, i128) {
     ends
 }
 
-/// Returns true if a number is written with so few digits that a decimal holds it exactly.
+/// Returns true if a decimal type holds the number with all digits as written.
 fn fits_decimal(text: &str, width: u8, scale: u8) -> bool {
     let digits = text.trim_start_matches('-');
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -1,4 +1,4 @@
-//! Measures over measures of the same groups, a level of requirements at a time.
+//! Measures that are computed from other measures of the same groups, in stages by their requirements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::sql::{Expr, Order, Relation, Select};
 use crate::view::{Measure, MeasureKind};
 
 impl Planner<'_> {
-    /// Cleans the aggregates of groups and computes the other measures from them.
+    /// Cleans the aggregates of groups, and adds the measures that are computed from them.
     pub(super) fn measures(
         &mut self,
         groups: Groups,
@@ -46,7 +46,7 @@ impl Planner<'_> {
         Ok(groups)
     }
 
-    /// Returns how deep a measure's requirements go on its own level: 0 for aggregates.
+    /// Returns the depth of a measure's requirements on its own level; 0 for aggregates.
     fn level(&self, index: usize, path: &mut Vec<usize>) -> Result<usize, PlanError> {
         let Some(measure) = self.scene.view.measures.get(index) else {
             return Ok(0);
@@ -66,7 +66,7 @@ impl Planner<'_> {
         Ok(deepest + 1)
     }
 
-    /// Computes derived and window measures of one side.
+    /// Adds derived and window measures of one side.
     fn computed_stage(
         &mut self,
         groups: Groups,
@@ -93,7 +93,7 @@ impl Planner<'_> {
         Ok(self.finished(groups, select, side, measures))
     }
 
-    /// Computes measures of the base that look at the comparison, too. In the comparison itself they have no value.
+    /// Adds the base's measures that also read the comparison. In the comparison itself they are NULL.
     fn compared_stage(
         &mut self,
         groups: Groups,
@@ -133,7 +133,7 @@ impl Planner<'_> {
         Ok(self.finished(groups, select, side, measures))
     }
 
-    /// Returns the measures that these measures are computed from, in order and once each.
+    /// Returns the indices of the measures that the given measures are computed from, without repetition.
     fn required(&self, measures: &[usize]) -> Result<BTreeSet<usize>, PlanError> {
         let mut required = BTreeSet::new();
         for measure in self.found(measures) {
@@ -148,7 +148,7 @@ impl Planner<'_> {
             .filter_map(|index| self.scene.view.measures.get(*index))
     }
 
-    /// Names a stage and cleans what it added.
+    /// Adds a stage as a named subquery, and cleans the measures that it added.
     fn finished(&mut self, groups: Groups, select: Select, side: Side, measures: &[usize]) -> Groups {
         let mut columns = groups.columns;
         columns.extend(
@@ -161,7 +161,7 @@ impl Planner<'_> {
         self.cleaned(Groups { name, columns }, &added)
     }
 
-    /// Returns a statement with a side's measures under the names that authors use.
+    /// Returns a statement with a side's measures under their original names, as authors' expressions use them.
     pub(super) fn scope(&self, groups: &Groups, side: Side, required: &[usize]) -> Select {
         let mut select = Select::all_from(Relation::named(&groups.name));
         for index in required {
@@ -204,7 +204,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Replaces what is no number, and NULL where the author says by what (Q4).
+    /// Replaces NaN and infinity by NULL, and NULL by the measure's replacement, if there is one (Q4).
     fn cleaned(&mut self, groups: Groups, measures: &[(Side, usize)]) -> Groups {
         let mut replaced = BTreeMap::new();
         for (side, index) in measures {
@@ -238,7 +238,7 @@ impl Planner<'_> {
     }
 }
 
-/// Makes NULL of what is no number, and of infinity.
+/// Replaces NaN and infinity by NULL.
 pub(super) fn finite(value: Expr) -> Expr {
     Expr::Case(vec![(Expr::Call("isfinite", vec![value.clone()]), value)], None)
 }

@@ -1,15 +1,15 @@
-//! Names that a statement uses inside: ours, so that no name of a person's meets them.
+//! Inner names of a statement, which differ from all names of the view.
 
 use crate::view::{Source, View};
 
-/// The maker of inner names: a word and a number, behind as many underscores as no name of the view has.
+/// A generator of inner names: a word and a number, prefixed with more underscores than similar names of the view have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
     prefix: String,
 }
 
 impl Names {
-    /// Finds names that none of the view's names is.
+    /// Creates a generator whose names differ from all names of the view.
     pub(super) fn of(view: &View) -> Self {
         let lookups = view
             .dimensions
@@ -42,12 +42,12 @@ impl Names {
         format!("{}{word}{number}", self.prefix)
     }
 
-    /// A dimension of a level, by its place in it.
+    /// Returns the inner name of a level's dimension, by its index.
     pub(super) fn dimension(&self, place: usize) -> String {
         self.name("d", place)
     }
 
-    /// A measure of the view on a side.
+    /// Returns the inner name of a view's measure on a side.
     pub(super) fn measure(&self, side: super::side::Side, index: usize) -> String {
         match side {
             super::side::Side::Base => self.name("m", index),
@@ -55,12 +55,12 @@ impl Names {
         }
     }
 
-    /// A measure that the query computes, by its place in the query.
+    /// Returns the inner name of a measure that the query computes, by its index in the query.
     pub(super) fn computed(&self, place: usize) -> String {
         self.name("x", place)
     }
 
-    /// A total of a measure on a side.
+    /// Returns the inner name of a measure's total on a side.
     pub(super) fn total(&self, side: super::side::Side, index: usize) -> String {
         match side {
             super::side::Side::Base => self.name("total", index),
@@ -68,13 +68,13 @@ impl Names {
         }
     }
 
-    /// A statement or a relation.
+    /// Returns the inner name of a subquery or relation.
     pub(super) fn relation(&self, word: &str, number: usize) -> String {
         self.name(word, number)
     }
 }
 
-/// Returns the number of underscores before what looks like one of our names.
+/// Returns the number of leading underscores of a name that resembles an inner name; none for other names.
 fn underscores(name: &str) -> Option<usize> {
     let name = name.to_lowercase();
     let rest = name.trim_start_matches('_');
@@ -83,7 +83,7 @@ fn underscores(name: &str) -> Option<usize> {
     ours.then_some(name.len() - rest.len())
 }
 
-/// Names a column beside those of the table, while authors' expressions see it.
+/// Returns the name of an additional column beside those of the table, in scope of authors' expressions.
 pub(super) fn beside(word: &str, dimension: usize) -> String {
     format!("_watershed {word}{dimension}")
 }

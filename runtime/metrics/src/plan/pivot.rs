@@ -1,4 +1,4 @@
-//! Pivots: groups whose dimensions become columns, once all else is done.
+//! Pivots, which turn dimensions of a finished answer into columns.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use super::{Column, Plan, PlanError, Role};
 use crate::query::Limits;
 use crate::view::same;
 
-/// The places of columns that a pivot moves.
+/// The indices of columns in a pivot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pivot {
-    /// Dimensions that become columns.
+    /// The dimensions that become columns.
     keys: Vec<usize>,
-    /// Dimensions that stay.
+    /// The dimensions that remain.
     rows: Vec<usize>,
-    /// Measures.
+    /// The measures.
     values: Vec<usize>,
 }
 
 /// A pivoted answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pivoted<V> {
-    /// The columns: the dimensions that stay, then `<value>_<measure>` in the order of values.
+    /// The columns: the remaining dimensions, then `<value>_<measure>` in the order of values.
     pub columns: Vec<Column>,
-    /// The place of the statement's column that each of them comes from.
+    /// The index of the statement's column that each column comes from.
     pub sources: Vec<usize>,
-    /// The rows.
+    /// The rows, with a value for each column.
     pub rows: Vec<Vec<V>>,
 }
 
@@ -50,7 +50,7 @@ impl Pivot {
         }))
     }
 
-    /// Returns the places of the dimensions that become columns.
+    /// Returns the indices of the dimensions that become columns.
     pub(super) fn keys(scene: &Scene<'_>) -> Vec<usize> {
         let query = scene.query;
         let find = |name: &String| {
@@ -62,13 +62,13 @@ impl Pivot {
 }
 
 impl Plan {
-    /// Returns true if the rows of the statement are to be pivoted: [`Plan::pivot`].
+    /// Returns true if the rows must be pivoted by [`Plan::pivot`].
     pub fn is_pivot(&self) -> bool {
         self.pivot.is_some()
     }
 
-    /// Pivots the rows of the statement, whose last column says at which place a row's values become columns. `text`
-    /// writes a value into a column's name, `place` reads that last column.
+    /// Pivots the rows of the statement, whose last column holds the position at which a row's values become columns.
+    /// `text` converts a value to part of a column's name, `place` reads the last column.
     ///
     /// # Errors
     /// The number of columns, if it exceeds [`Limits::PIVOT_COLUMNS`].

@@ -1,4 +1,4 @@
-//! The rows themselves, ungrouped (Q13).
+//! Queries of ungrouped rows (Q13).
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::sql::{Expr, Order, Relation, Select};
 use crate::view::{Source, same};
 
 impl Planner<'_> {
-    /// Plans rows as they are: the visible dimensions and, where no field rule binds the viewer, the table's others.
+    /// Plans a query of ungrouped rows: the visible dimensions and, if no field rule applies to the viewer, the table's
+    /// other columns.
     pub(super) fn raw_rows(mut self) -> Result<Plan, PlanError> {
         let (view, query) = (self.scene.view, self.scene.query);
         let shown: BTreeSet<usize> = (0..view.dimensions.len())
@@ -81,9 +82,9 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns true where rows must be evaluated also behind a limit, be it the query's or that of an export: once the engine
-    /// has as many rows as are asked for, it leaves out those behind them a group at a time, and hidden rows decide who is in
-    /// a group. So whether an expression fails on a visible row would tell of them (Q18).
+    /// Returns true if rows beyond a limit, the query's or an export's, must be evaluated too. Otherwise the engine
+    /// stops after a batch of rows, whose extent depends on hidden rows, so that an expression's failure on a visible
+    /// row could reveal them (Q18).
     fn may_fail_unseen(&self, select: &Select, shown: &BTreeSet<usize>) -> bool {
         let mut values = select
             .columns
@@ -94,7 +95,7 @@ impl Planner<'_> {
         is_bound && (values.any(Expr::may_fail) || shown.iter().any(|index| self.source(*index).may_fail()))
     }
 
-    /// Orders by all columns behind those asked for: rows that are equal in all of them can change places unseen.
+    /// Returns the order by the requested columns and then all others, so that only fully equal rows can change places.
     fn row_order(&self, columns: &[Column], sort: &[Sort], page: &str) -> Vec<Order> {
         let find = |sort: &Sort| {
             let place = columns.iter().position(|column| same(&column.name, &sort.name))?;
@@ -113,7 +114,7 @@ impl Planner<'_> {
         order.into_iter().map(by).collect()
     }
 
-    /// Returns the table's columns that are no dimensions, if the viewer may see them.
+    /// Returns the table's columns that are no dimensions; empty if the viewer may not see them.
     fn other_columns(&self) -> Vec<&str> {
         let view = self.scene.view;
         if self.scene.policy.binds_fields() {

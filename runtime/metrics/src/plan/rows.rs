@@ -1,5 +1,5 @@
-//! The rows that are counted: the base, which alone names the table, with what is looked up and unnested beside its
-//! columns, and the conditions on rows.
+//! The rows behind groups: the base, which alone reads the table, with looked-up and unnested values added, and the
+//! conditions on rows.
 
 use std::collections::BTreeSet;
 
@@ -13,34 +13,34 @@ use crate::query::{Filter, Subquery};
 use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select};
 use crate::view::{Lookup, Source};
 
-/// Rows of a level, not yet grouped.
+/// The rows of a level before grouping.
 pub(super) struct Rows {
     pub(super) relation: Relation,
     pub(super) filter: Option<Expr>,
-    /// Dimensions whose elements stand in a column beside the table's.
+    /// Dimensions whose list elements were unnested into an additional column.
     unnested: BTreeSet<usize>,
-    /// Dimensions whose elements that the filter leaves stand in a list beside the table's columns.
+    /// Dimensions whose list elements that pass the filter are in an additional column.
     left: BTreeSet<usize>,
 }
 
 impl Rows {
-    /// Returns the relation that they are read from.
+    /// Returns the relation that the rows are read from.
     pub(super) fn relation_of(&self) -> Relation {
         self.relation.clone()
     }
 }
 
-/// Rows that are asked for.
+/// The rows to be read.
 pub(super) struct Wanted<'w> {
     pub(super) cuts: &'w [Cut],
     pub(super) side: Side,
     pub(super) filter: Option<&'w Filter>,
-    /// Dimensions that are used beside the cuts.
+    /// Dimensions that are used besides the cuts.
     pub(super) others: BTreeSet<usize>,
 }
 
 impl Planner<'_> {
-    /// Returns the base: the rows that the viewer may see. Nothing else names the table.
+    /// Returns the base: the rows that the viewer may see. No other subquery reads the table.
     pub(super) fn base(&mut self) -> Relation {
         if let Some(name) = &self.base {
             return Relation::named(name);
@@ -52,16 +52,15 @@ impl Planner<'_> {
         Relation::named(&name)
     }
 
-    /// Returns the condition that visible rows meet, if the viewer has one.
+    /// Returns the condition that visible rows meet; none if the viewer sees all rows.
     fn policy(&self) -> Option<Expr> {
         let filters = self.scene.policy.row_filters().iter();
         let filters: Vec<Expr> = filters.cloned().map(Expr::Foreign).collect();
         (!filters.is_empty()).then(|| Expr::all(filters))
     }
 
-    /// Evaluates a condition on visible rows alone, whatever order the engine evaluates conditions in: one that fails
-    /// on a hidden row would tell of it (Q18). So would one that fails on a visible row or does not, as the engine's plan
-    /// has it: plans are made of what is known of all rows.
+    /// Returns a condition that is evaluated on visible rows only and in a fixed order, whatever plan the engine
+    /// chooses. A failure that depends on hidden rows would reveal them (Q18).
     fn guarded(&self, condition: Expr) -> Expr {
         match self.policy() {
             Some(policy) if condition.may_fail() => Expr::when(policy, condition.in_order(), Expr::FALSE),
@@ -69,7 +68,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the rows of a level on a side.
+    /// Returns the rows of a level on one side.
     pub(super) fn rows(&mut self, wanted: &Wanted<'_>) -> Result<Rows, PlanError> {
         let mut used = wanted.others.clone();
         used.extend(wanted.cuts.iter().map(|cut| cut.dimension));
@@ -142,7 +141,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the conditions of a range and a filter.
+    /// Returns the conditions of a time range and a filter.
     fn row_filter(
         &mut self,
         wanted: &Wanted<'_>,
@@ -179,7 +178,7 @@ impl Planner<'_> {
         dimension.is_some_and(|dimension| dimension.unnest)
     }
 
-    /// Puts translated values beside the columns of the base.
+    /// Adds the values of lookup tables to the columns of the base.
     fn looked_up(&mut self, used: &BTreeSet<usize>) -> Relation {
         let view = self.scene.view;
         let lookups: Vec<(usize, &Lookup)> = used
@@ -209,7 +208,7 @@ impl Planner<'_> {
         relation
     }
 
-    /// Puts times that are cut beside the columns, where an expression makes them: cutting names them more than once.
+    /// Adds a column for times that an expression computes, since cutting uses them several times.
     fn staged(&mut self, relation: Relation, cuts: &[Cut]) -> Relation {
         let made = cuts
             .iter()
@@ -236,8 +235,8 @@ impl Planner<'_> {
         self.nested(select)
     }
 
-    /// Returns the elements of a list, each once: one that it holds twice counts its row once. Those of an empty or missing
-    /// list are a single NULL, so that no row is lost.
+    /// Returns the distinct elements of a list, so that a row counts once per value. An empty or missing list has a
+    /// single NULL, so that the row is kept.
     pub(super) fn elements(&self, index: usize) -> Expr {
         let list = self.source(index);
         let len = Expr::Call("len", vec![list.clone()]);
@@ -255,7 +254,7 @@ impl Planner<'_> {
         Expr::when(is_filled, elements, Expr::List(vec![Expr::NULL]))
     }
 
-    /// Returns a dimension's column or expression over the table's columns.
+    /// Returns a dimension's column, or its expression over the table's columns.
     pub(super) fn source(&self, index: usize) -> Expr {
         match self.scene.view.dimensions.get(index).map(|found| &found.source) {
             Some(Source::Column(name)) => Expr::column(name),
@@ -264,7 +263,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns a dimension's value in rows.
+    /// Returns the expression for a dimension's value in rows.
     pub(super) fn value(&self, index: usize, unnested: &BTreeSet<usize>) -> Expr {
         if unnested.contains(&index) {
             return Expr::column(beside("u", index));
@@ -282,7 +281,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the value of a cut, before it is cut.
+    /// Returns the expression for a cut's value before it is cut.
     pub(super) fn cut_value(&self, cut: Cut, rows: &Rows) -> Expr {
         if self.is_staged(cut.dimension, cut.grain.is_some()) && !rows.unnested.contains(&cut.dimension) {
             return Expr::column(beside("t", cut.dimension));
@@ -290,7 +289,7 @@ impl Planner<'_> {
         self.value(cut.dimension, &rows.unnested)
     }
 
-    /// Returns the number of a dimension's values in a group.
+    /// Returns the expression for the number of a dimension's distinct values in a group.
     pub(super) fn count_distinct(&self, index: usize, rows: &Rows) -> Expr {
         if self.is_list(index) && !rows.unnested.contains(&index) {
             let elements = match rows.left.contains(&index) {
@@ -306,14 +305,14 @@ impl Planner<'_> {
         Expr::Distinct("count", Box::new(value))
     }
 
-    /// Names a statement and reads it.
+    /// Returns a statement as a relation with a new name.
     fn nested(&mut self, select: Select) -> Relation {
         let name = self.fresh("rows");
         Relation::Select(Box::new(select), name)
     }
 }
 
-/// Names in conditions on rows: dimensions.
+/// The names in conditions on rows, which are dimensions.
 struct RowFields<'f, 'p> {
     planner: &'f mut Planner<'p>,
     unnested: &'f BTreeSet<usize>,

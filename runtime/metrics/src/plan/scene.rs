@@ -1,4 +1,4 @@
-//! The surroundings of a plan: the view, its viewer, and the query with its ranges resolved.
+//! The inputs of a plan: the view, its viewer, and the query with its time ranges resolved.
 
 use jiff::Timestamp;
 use watershed_schedule::Grain;
@@ -14,7 +14,7 @@ use crate::query::{self, Comparison, Limits, Query};
 use crate::range::{Moments, Resolved};
 use crate::view::{DataType, Dimension, View};
 
-/// Everything that parts of a plan look at.
+/// The inputs that all parts of a plan share.
 pub(super) struct Scene<'a> {
     pub(super) view: &'a View,
     pub(super) policy: &'a Policy,
@@ -108,7 +108,7 @@ impl<'a> Scene<'a> {
         Ok(resolved.map(|resolved| (index, resolved)))
     }
 
-    /// Returns the ends of a time dimension. A day's time is its first instant in the query's zone.
+    /// Returns the extent of a time dimension. Dates stand for their first instant in the query's zone.
     pub(super) fn extent(&self, dimension: &Dimension) -> Extent {
         let known = self.bounds.times.get(&dimension.name.to_lowercase());
         let extent = known.copied().unwrap_or_default();
@@ -126,21 +126,21 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Finds a dimension that is known to be there.
+    /// Returns the index of a dimension that must exist.
     pub(super) fn dimension(&self, name: &str) -> Result<usize, PlanError> {
         self.view
             .dimension_index(name)
             .ok_or_else(|| PlanError::missing("dimension", name))
     }
 
-    /// Finds a measure that is known to be there.
+    /// Returns the index of a measure that must exist.
     pub(super) fn measure(&self, name: &str) -> Result<usize, PlanError> {
         self.view
             .measure_index(name)
             .ok_or_else(|| PlanError::missing("measure", name))
     }
 
-    /// Returns the range of a side.
+    /// Returns the time range of a side, if it has one.
     pub(super) fn span(&self, side: Side) -> Option<Span> {
         match side {
             Side::Base => self.base,
@@ -148,7 +148,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Returns the offsets that a dimension's times on a side can have.
+    /// Returns the clock offsets that a dimension's times on a side may have.
     pub(super) fn clock(&self, dimension: usize, side: Side) -> Clock {
         let zone = self.calendar.zone();
         match self.span(side) {
@@ -168,14 +168,14 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Returns the first instants of the buckets of a range, in order.
+    /// Returns the first instants of the buckets in a range, in order.
     pub(super) fn buckets(&self, range: Range, grain: Grain) -> Result<Vec<Timestamp>, PlanError> {
         let found = self.calendar.buckets(range, grain, Limits::BUCKETS);
         let found = found.ok_or_else(PlanError::too_many_buckets)?;
         Ok(found.into_iter().map(|bucket| bucket.start).collect())
     }
 
-    /// Returns true if a cut's buckets are paired with those of the comparison by position (Q8).
+    /// Returns true if the buckets of a cut are paired with those of the comparison by position (Q8).
     pub(super) fn is_paired(&self, cut: Cut) -> bool {
         let both = [self.base, self.comparison];
         cut.grain.is_some()
@@ -184,7 +184,7 @@ impl<'a> Scene<'a> {
                 .all(|span| span.is_some_and(|span| span.dimension == cut.dimension))
     }
 
-    /// Returns the pairs of buckets, the base's first, without those of which one has no partner.
+    /// Returns the pairs of buckets of base and comparison; buckets without a partner are left out.
     pub(super) fn pairs(&self, cut: Cut) -> Result<Vec<(Timestamp, Timestamp)>, PlanError> {
         let (Some(base), Some(comparison), Some(grain)) = (self.base, self.comparison, cut.grain) else {
             return Ok(Vec::new());

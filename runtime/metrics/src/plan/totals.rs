@@ -1,4 +1,4 @@
-//! Totals: measures over all rows, never sums of groups (Q12).
+//! Totals, which are measures over all rows and never sums of groups (Q12).
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::sql::{Expr, Relation, Select};
 use crate::view::MeasureKind;
 
 impl Planner<'_> {
-    /// Returns the measures over all rows, in one row.
+    /// Returns all measures over all rows, as a single row.
     pub(super) fn totals(&mut self) -> Result<Groups, PlanError> {
         let mut sides = Sides::new();
         for (side, measures) in self.needs()? {
@@ -51,7 +51,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns true unless a measure is computed over groups of the query: windows have no totals (Q12).
+    /// Returns true if a measure has a total; measures that depend on a window have none (Q12).
     pub(super) fn has_total(&self, index: usize) -> bool {
         let measures = &self.scene.view.measures;
         let mut left = vec![index];
@@ -71,7 +71,7 @@ impl Planner<'_> {
         true
     }
 
-    /// Returns the row of totals with the columns of the answer.
+    /// Returns the row of totals, with the columns of the answer.
     pub(super) fn totals_row(&mut self, names: &[(String, Column)]) -> Result<Select, PlanError> {
         let totals = self.totals()?;
         let mut select = Select::from(Relation::named(&totals.name));

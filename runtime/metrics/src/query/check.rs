@@ -1,4 +1,4 @@
-//! A query against its view: names, grains and types.
+//! Checks of a query against its view: names, grains and types.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::operands::Operands;
 use super::{Comparison, ComputedMeasure, Dimension, Limits, Query, Range, Spine};
 use crate::view::{MeasureKind, View, same};
 
-/// Checks that a query names what its view has: fields, grains that may be cut to, values of the right types (Q1 to Q6).
+/// Checks that a query's fields exist in its view, and that grains and types of values are allowed (Q1 to Q6).
 ///
 /// # Errors
 /// The first refusal, with its place in the query's JSON form.
@@ -92,7 +92,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks a dimension of the query: no grain below the smallest, and none for what is no time.
+    /// Checks a dimension of the query: only times have a grain, and it must not be below the smallest.
     fn cut(&self, dimension: &Dimension, at: &At<'_>) -> Result<(), QueryError> {
         let found = self.dimension(&dimension.of, at)?;
         if !same(&dimension.name, &dimension.of) {
@@ -114,7 +114,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks that no field has the name of a computed column.
+    /// Checks that no field of the view has the name of a computed column.
     fn free(&self, name: &str, at: &At<'_>) -> Result<(), QueryError> {
         if self.view.field_names().any(|field| same(field, name)) {
             let message = format!("\"{name}\" is a field of the view, so nothing else can be named so");
@@ -138,7 +138,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks a measure of the view and all that it requires.
+    /// Checks a measure of the view and all measures that it requires.
     fn measure(&self, name: &str, at: &At<'_>) -> Result<(), QueryError> {
         names::measure(self.view, name, at)?;
         let mut seen = BTreeSet::new();
@@ -233,7 +233,7 @@ impl Check<'_> {
         Err(at.error(Code::DimensionRequired, message))
     }
 
-    /// Returns the names of the answer's columns before pivots.
+    /// Returns the names of the answer's columns before a pivot.
     fn names(&self) -> impl Iterator<Item = &str> {
         let rows = self.query.rows.then(|| self.view.visible_dimensions());
         let dimensions = self
@@ -293,7 +293,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks what excludes each other.
+    /// Checks that no keys of the query exclude each other.
     fn forms(&self) -> Result<(), QueryError> {
         let query = self.query;
         if query.rows {

@@ -1,40 +1,40 @@
-//! Refusals of a query, each with a place in its JSON form.
+//! Errors of queries, each with its place in the query's JSON.
 
 use std::fmt;
 
-/// The reasons for which a query is refused; their names are stable.
+/// The reason why a query is refused, with a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
-    /// A key that queries do not have.
+    /// A key is unknown.
     UnknownKey,
-    /// A value of another type than its key takes.
+    /// A value has another type than its key requires.
     WrongType,
-    /// A key that is missing.
+    /// A required key is missing.
     MissingKey,
-    /// Keys that exclude each other, or of which one needs another.
+    /// Keys exclude each other, or a key needs another one.
     ConflictingKeys,
-    /// A name that no field of the view has, or none that may stand there.
+    /// A name is not a field of the view, or the field is not allowed there.
     UnknownField,
-    /// A field that the viewer may not see.
+    /// The viewer may not see a field.
     NotAllowed,
-    /// Two columns with one name, or a computed one with a field's.
+    /// Two columns have the same name, or a computed column has the name of a field.
     DuplicateName,
-    /// A grain that is no grain, or below the smallest.
+    /// A grain is unknown, or below the smallest.
     InvalidGrain,
-    /// A dimension that is no time is cut to a grain.
+    /// A dimension that is not a time is cut to a grain.
     NotATime,
-    /// A range or an offset that does not follow the grammar, or a zone that is unknown.
+    /// A range, an offset or a time zone is invalid.
     InvalidRange,
-    /// A literal or field of another type than what it is compared with.
+    /// A literal or field is compared with a value of another type.
     MixedTypes,
-    /// A measure over neighbouring groups without the dimension that orders them.
+    /// A window measure is queried without the dimension that orders it.
     DimensionRequired,
     /// A limit of queries is exceeded.
     TooLarge,
 }
 
 impl Code {
-    /// Returns the stable name.
+    /// Returns the stable name of the reason.
     pub fn name(self) -> &'static str {
         match self {
             Self::UnknownKey => "unknown-key",
@@ -54,22 +54,22 @@ impl Code {
     }
 }
 
-/// The error of a query that is refused.
+/// The error of a refused query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {message}")]
 pub struct QueryError {
-    /// The reason.
+    /// The reason for the refusal.
     pub code: Code,
-    /// The place in the query's JSON form: `where.cond.exprs[0].name`; `query` for the whole.
+    /// The place in the query's JSON, such as `where.cond.exprs[0].name`; `query` for the whole query.
     pub at: String,
-    /// The mistake, in words.
+    /// The description of the mistake.
     pub message: String,
-    /// Advice, such as the nearest name.
+    /// Advice, such as the nearest known name.
     pub hint: Option<String>,
 }
 
 impl QueryError {
-    /// Makes an error at a key of the query.
+    /// Creates an error at a key of the query.
     pub(crate) fn new(code: Code, at: &str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -97,7 +97,7 @@ impl<'p> At<'p> {
         Self::Item(self, index)
     }
 
-    /// Makes an error at this place.
+    /// Creates an error at this place.
     pub(super) fn error(&self, code: Code, message: impl Into<String>) -> QueryError {
         QueryError {
             code,
@@ -107,7 +107,8 @@ impl<'p> At<'p> {
         }
     }
 
-    /// Makes an error about a name, with the nearest one that would do; if none is near, with all or the first of them.
+    /// Creates an error about an unknown name, with the nearest known name as a hint, or a list of known names if none
+    /// is near.
     pub(super) fn unknown<'n>(
         &self,
         code: Code,
@@ -132,10 +133,10 @@ impl<'p> At<'p> {
     }
 }
 
-/// Names in a hint at most.
+/// The largest number of names in a hint.
 const MOST_NAMES: usize = 12;
 
-/// Lists the names to choose from, if there are any.
+/// Returns a hint that lists the known names; none if there are none.
 pub(super) fn choice(known: &[&str]) -> Option<String> {
     let shown = known.get(..MOST_NAMES).unwrap_or(known).join(", ");
     match known.len().saturating_sub(MOST_NAMES) {

@@ -1,88 +1,88 @@
-//! Filters: conditions on dimensions and measures, as trees.
+//! Filters: trees of conditions on dimensions and measures.
 
-/// A part of a filter.
+/// A node of a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// A field or computed column.
+    /// The name of a field or computed column.
     Name(String),
-    /// A value, or a list of values.
+    /// A literal value, or a list of values.
     Value(Literal),
-    /// An operation on others.
+    /// An operation on other nodes.
     Condition {
-        /// The operation.
+        /// The operator.
         op: Operator,
-        /// Its operands.
+        /// The operands of the operator.
         operands: Vec<Filter>,
     },
-    /// The values of a dimension in groups that meet conditions.
+    /// The values of a dimension in groups that meet a condition.
     Subquery(Box<Subquery>),
 }
 
-/// A value as JSON writes it.
+/// A literal, as in JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
     /// No value.
     Null,
-    /// Truth.
+    /// A boolean.
     Boolean(bool),
-    /// A number, with the digits that it was written with as far as JSON keeps them.
+    /// A number, with as many of its written digits as JSON keeps.
     Number(serde_json::Number),
-    /// Text, also that of days and times.
+    /// A text; also a date or time.
     Text(String),
-    /// Several values, for `in` and `nin`.
+    /// A list of values, for `in` and `nin`.
     List(Vec<Literal>),
 }
 
-/// The values of a dimension in groups that meet conditions.
+/// The values of a dimension in groups that meet a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subquery {
-    /// The dimension whose values are meant.
+    /// The name of the dimension whose values are used.
     pub dimension: String,
-    /// The measures that `having` may name.
+    /// The names of measures that `having` may use.
     pub measures: Vec<String>,
-    /// The rows that groups are made of.
+    /// The condition on rows, if any.
     pub r#where: Option<Filter>,
-    /// The groups that count.
+    /// The condition on groups, if any.
     pub having: Option<Filter>,
 }
 
-/// The operations of filters.
+/// An operator of filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
-    /// All operands hold; without any, true.
+    /// True if all operands are true, also without any.
     And,
-    /// One operand holds; without any, false.
+    /// True if an operand is true; false without any.
     Or,
-    /// The operand does not hold.
+    /// True if the operand is not true.
     Not,
-    /// Equal; with null: has no value.
+    /// Equal; with null, true for missing values.
     Eq,
-    /// Not equal; with null: has a value.
+    /// Not equal; with null, true for present values.
     Neq,
-    /// Less.
+    /// Less than.
     Lt,
-    /// Less or equal.
+    /// Less than or equal.
     Lte,
-    /// Greater.
+    /// Greater than.
     Gt,
-    /// Greater or equal.
+    /// Greater than or equal.
     Gte,
-    /// Matches an SQL pattern.
+    /// Matches an SQL pattern, case-sensitively.
     Like,
-    /// Matches an SQL pattern in any case.
+    /// Matches an SQL pattern, ignoring case.
     Ilike,
-    /// Does not match an SQL pattern; what has no value stays.
+    /// Does not match an SQL pattern, case-sensitively; true for missing values.
     Nlike,
-    /// Does not match an SQL pattern in any case; what has no value stays.
+    /// Does not match an SQL pattern, ignoring case; true for missing values.
     Nilike,
-    /// Is among values.
+    /// Is in a list or subquery.
     In,
-    /// Is not among values; what has no value stays, unless null is among them.
+    /// Is not in a list or subquery; true for missing values, unless null is listed.
     Nin,
 }
 
 impl Operator {
-    /// All operations with their names.
+    /// All operators with their names in JSON.
     pub(super) const NAMES: [(&'static str, Self); 15] = [
         ("and", Self::And),
         ("or", Self::Or),
@@ -106,7 +106,7 @@ impl Operator {
         matches!(self, Self::And | Self::Or | Self::Not)
     }
 
-    /// Returns true if the second operand is a pattern.
+    /// Returns true if the second operand is an SQL pattern.
     pub fn is_pattern(self) -> bool {
         matches!(self, Self::Like | Self::Ilike | Self::Nlike | Self::Nilike)
     }

@@ -1,16 +1,16 @@
-//! Reading JSON strictly: each key once asked for, each unknown one refused with the nearest that is known.
+//! Strict reading of JSON: unknown keys are refused with the nearest known one.
 
 use serde_json::{Map, Value};
 
 use super::error::{At, Code, QueryError};
 
-/// A mapping whose keys are known.
+/// A JSON object all of whose keys are known.
 pub(super) struct Block<'v> {
     map: &'v Map<String, Value>,
 }
 
 impl<'v> Block<'v> {
-    /// Reads a mapping that has no other keys than those.
+    /// Reads an object; returns an error if it has keys other than `keys`.
     pub(super) fn new(value: &'v Value, keys: &[&str], at: &At<'_>) -> Result<Self, QueryError> {
         let Value::Object(map) = value else {
             return Err(at.error(
@@ -27,12 +27,12 @@ impl<'v> Block<'v> {
         Ok(Self { map })
     }
 
-    /// Returns a value unless it is missing or null.
+    /// Returns the value of a key, unless it is missing or null.
     pub(super) fn get(&self, key: &str) -> Option<&'v Value> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    /// Returns a value unless it is missing, null or an empty block, which says nothing.
+    /// Returns the value of a key, unless it is missing, null, or an empty object or list.
     pub(super) fn said(&self, key: &str) -> Option<&'v Value> {
         let is_empty = |value: &Value| match value {
             Value::Object(map) => map.is_empty(),
@@ -42,12 +42,12 @@ impl<'v> Block<'v> {
         self.get(key).filter(|value| !is_empty(value))
     }
 
-    /// Returns a value even if it is null.
+    /// Returns the value of a key, even if it is null.
     pub(super) fn raw(&self, key: &str) -> Option<&'v Value> {
         self.map.get(key)
     }
 
-    /// Returns the text of a key.
+    /// Returns the text of a key; none if it is missing.
     pub(super) fn text(&self, key: &str, at: &At<'_>) -> Result<Option<String>, QueryError> {
         let text = |value: &Value| match value {
             Value::String(text) => Ok(text.clone()),
@@ -56,7 +56,7 @@ impl<'v> Block<'v> {
         self.get(key).map(text).transpose()
     }
 
-    /// Returns the text of a key that must be there.
+    /// Returns the text of a required key.
     pub(super) fn required(&self, key: &str, at: &At<'_>) -> Result<String, QueryError> {
         match self.text(key, at)? {
             Some(text) if !text.is_empty() => Ok(text),
@@ -64,7 +64,7 @@ impl<'v> Block<'v> {
         }
     }
 
-    /// Returns the name of a field that must be there: a text, or a mapping with it (Q1).
+    /// Returns the name of a required field: a text, or an object with `name` (Q1).
     pub(super) fn field(&self, key: &str, at: &At<'_>) -> Result<String, QueryError> {
         match self.get(key) {
             None => Err(at.error(Code::MissingKey, format!("`{key}` is missing"))),
@@ -72,12 +72,12 @@ impl<'v> Block<'v> {
         }
     }
 
-    /// Reads the names of the fields of a list.
+    /// Returns the names of the fields in a list.
     pub(super) fn fields(&self, key: &str, at: &At<'_>) -> Result<Vec<String>, QueryError> {
         self.list(key, at, field)
     }
 
-    /// Returns the truth of a key; a missing one is false.
+    /// Returns the boolean of a key; false if it is missing.
     pub(super) fn flag(&self, key: &str, at: &At<'_>) -> Result<bool, QueryError> {
         match self.get(key) {
             None => Ok(false),
@@ -86,7 +86,7 @@ impl<'v> Block<'v> {
         }
     }
 
-    /// Returns the count of a key.
+    /// Returns the count of a key; none if it is missing.
     pub(super) fn count(&self, key: &str, at: &At<'_>) -> Result<Option<u64>, QueryError> {
         let count = |value: &Value| {
             let wrong = || wrong("a whole number from 0", value, &at.key(key));
@@ -95,7 +95,7 @@ impl<'v> Block<'v> {
         self.get(key).map(count).transpose()
     }
 
-    /// Reads each item of a list; a missing one is empty.
+    /// Reads each item of a list; empty if the list is missing.
     pub(super) fn list<T>(
         &self,
         key: &str,
@@ -114,7 +114,7 @@ impl<'v> Block<'v> {
     }
 }
 
-/// Reads the name of a field: a text, which is short for a mapping with `name`.
+/// Reads the name of a field: a text, which is short for an object with `name`.
 fn field(value: &Value, at: &At<'_>) -> Result<String, QueryError> {
     match value {
         Value::Object(_) => Block::new(value, &["name"], at)?.required("name", at),
@@ -124,7 +124,7 @@ fn field(value: &Value, at: &At<'_>) -> Result<String, QueryError> {
     }
 }
 
-/// Makes the error of a value of another type.
+/// Creates the error that a value has the wrong type.
 pub(super) fn wrong(expected: &str, found: &Value, at: &At<'_>) -> QueryError {
     at.error(
         Code::WrongType,

@@ -1,9 +1,9 @@
-//! Names in queries: the fields that they stand for, if the viewer may see them.
+//! Lookup of the fields that names in queries mean, if the viewer may see them.
 
 use super::error::{At, Code, QueryError};
 use crate::view::{Dimension, Measure, View};
 
-/// Finds a dimension that a query names.
+/// Returns the dimension that a query names.
 pub(super) fn dimension<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v Dimension, QueryError> {
     let message = match (view.dimension(name), view.measure(name)) {
         (Some(found), _) if found.hidden => return Err(not_allowed(name, at)),
@@ -15,7 +15,7 @@ pub(super) fn dimension<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&
     Err(at.unknown(Code::UnknownField, message, name, view.visible_dimensions()))
 }
 
-/// Finds a measure that a query names.
+/// Returns the measure that a query names.
 pub(super) fn measure<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v Measure, QueryError> {
     let message = match (view.measure(name), view.dimension(name)) {
         (Some(found), _) if found.hidden => return Err(not_allowed(name, at)),
@@ -27,7 +27,7 @@ pub(super) fn measure<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v
     Err(at.unknown(Code::UnknownField, message, name, view.visible_measures()))
 }
 
-/// Makes the error of a field that the viewer may not see (Q14).
+/// Creates the error that the viewer may not see a field (Q14).
 fn not_allowed(name: &str, at: &At<'_>) -> QueryError {
     at.error(Code::NotAllowed, format!("\"{name}\" may not be seen"))
 }

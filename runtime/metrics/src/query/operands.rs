@@ -1,4 +1,4 @@
-//! Operands of filters: names that may stand there, and values of their types.
+//! Checks of the operands of filters: allowed names, and values of their types.
 
 use watershed_schedule::jiff::Timestamp;
 use watershed_schedule::jiff::civil::{Date, DateTime};
@@ -9,24 +9,24 @@ use super::names;
 use super::{ComputedMeasure, Limits, Query};
 use crate::view::{DataType, View, same};
 
-/// Checks filters of one query, and counts their values.
+/// A checker of all filters of a query, which counts their values.
 pub(super) struct Operands<'q> {
     query: &'q Query,
     view: &'q View,
     values: usize,
 }
 
-/// The things that a filter is about.
+/// The scope of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Rows: dimensions alone.
+    /// Rows, so that only dimensions may be named.
     Rows,
-    /// Groups: any field or computed column.
+    /// Groups, so that any field or computed column may be named.
     Groups,
 }
 
 impl<'q> Operands<'q> {
-    /// Begins with the first filter of a query.
+    /// Creates the checker for the filters of a query.
     pub(super) fn new(query: &'q Query, view: &'q View) -> Self {
         Self {
             query,
@@ -35,17 +35,17 @@ impl<'q> Operands<'q> {
         }
     }
 
-    /// Checks a filter of rows.
+    /// Checks a filter on rows.
     pub(super) fn rows(&mut self, filter: &Filter, at: &At<'_>) -> Result<(), QueryError> {
         self.condition(filter, Scope::Rows, at)
     }
 
-    /// Checks a filter of groups.
+    /// Checks a filter on groups.
     pub(super) fn groups(&mut self, filter: &Filter, at: &At<'_>) -> Result<(), QueryError> {
         self.condition(filter, Scope::Groups, at)
     }
 
-    /// Checks what has to be true or false.
+    /// Checks a filter that must be a condition, true or false.
     fn condition(&mut self, filter: &Filter, scope: Scope, at: &At<'_>) -> Result<(), QueryError> {
         match filter {
             Filter::Condition { op, operands } => self.operation(*op, operands, scope, at),
@@ -149,7 +149,7 @@ impl<'q> Operands<'q> {
         Ok(dimension.data_type)
     }
 
-    /// Returns the type of what a name stands for.
+    /// Returns the type of the field or column that a name means.
     fn type_of(&self, name: &str, scope: Scope, at: &At<'_>) -> Result<DataType, QueryError> {
         if scope == Scope::Rows || self.view.dimension(name).is_some() {
             return Ok(names::dimension(self.view, name, at)?.data_type);
@@ -194,7 +194,7 @@ impl<'q> Operands<'q> {
     }
 }
 
-/// Checks that a value is of a type, or null.
+/// Checks that a literal has a type, or is null.
 fn fits(value: &Literal, data_type: DataType, at: &At<'_>) -> Result<(), QueryError> {
     let fits = match (data_type, value) {
         (_, Literal::Null)
@@ -222,7 +222,7 @@ fn fits(value: &Literal, data_type: DataType, at: &At<'_>) -> Result<(), QueryEr
     Err(at.error(Code::MixedTypes, message))
 }
 
-/// Checks that two fields can be compared.
+/// Checks that two fields have comparable types.
 fn mixed(left: DataType, right: DataType, at: &At<'_>) -> Result<(), QueryError> {
     if left == right && left != DataType::Other {
         return Ok(());

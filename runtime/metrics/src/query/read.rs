@@ -1,4 +1,4 @@
-//! From JSON to queries.
+//! Parsing of queries from JSON.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use super::json::{Block, wrong};
 use super::{Comparison, ComputedMeasure, Dimension, Limits, Measure, Query, Range, Sort, Spine};
 use crate::range::{Expression, Offset, TimeRange};
 
-/// Keys of a query.
+/// The keys of a query.
 const KEYS: [&str; 16] = [
     "metrics_view",
     "dimensions",
@@ -32,7 +32,7 @@ const KEYS: [&str; 16] = [
     "use_display_names",
 ];
 
-/// Keys of a range.
+/// The keys of a time range.
 const RANGE_KEYS: [&str; 7] = [
     "start",
     "end",
@@ -44,7 +44,7 @@ const RANGE_KEYS: [&str; 7] = [
 ];
 
 impl Query {
-    /// Reads a query from its JSON form (Q1). Names are not looked up; [`check`](super::check) does that.
+    /// Parses a query from JSON (Q1). Names are not looked up; [`check`](super::check) does that.
     ///
     /// # Errors
     /// The first unknown key, wrong type, missing or conflicting key, range, zone or grain, with its place.
@@ -191,7 +191,7 @@ fn computed(value: &Value, at: &At<'_>) -> Result<ComputedMeasure, QueryError> {
     })
 }
 
-/// Reads a range; a text is an expression.
+/// Parses a time range; a text is a range expression.
 fn time_range(value: &Value, at: &At<'_>) -> Result<Range, QueryError> {
     if let Value::String(text) = value {
         return expression(text, at);
@@ -236,7 +236,7 @@ fn keys_of_range(block: &Block<'_>, at: &At<'_>) -> Result<Range, QueryError> {
     })
 }
 
-/// Reads an instant.
+/// Parses the instant of a key; none if it is missing.
 fn moment(block: &Block<'_>, key: &str, at: &At<'_>) -> Result<Option<Timestamp>, QueryError> {
     let Some(text) = block.text(key, at)? else {
         return Ok(None);
@@ -297,7 +297,7 @@ fn condition(block: &Block<'_>, key: &str, at: &At<'_>) -> Result<Option<Filter>
     block.said(key).map(read).transpose()
 }
 
-/// Reads a filter. Nested deeper than [`Limits::DEPTH`], it is refused before it is read on.
+/// Parses a filter; returns an error for one nested deeper than [`Limits::DEPTH`].
 fn filter(value: &Value, at: &At<'_>, depth: usize) -> Result<Filter, QueryError> {
     if depth > Limits::DEPTH {
         let message = format!("filters are nested at most {} deep", Limits::DEPTH);

@@ -1,10 +1,10 @@
-//! Reading a text from left to right.
+//! A cursor for parsing texts from left to right.
 
 use super::error::RangeError;
 use super::length::{Length, MAX_COUNT};
 use watershed_schedule::Grain;
 
-/// A place in a text. Words are read in any case, but for the units of minutes and months.
+/// A position in a text. Words are matched in any case, except the units of minutes and months.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'t> {
     text: &'t str,
@@ -12,22 +12,22 @@ pub(super) struct Cursor<'t> {
 }
 
 impl<'t> Cursor<'t> {
-    /// Begins a text.
+    /// Creates a cursor at the start of a text.
     pub(super) fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }
 
-    /// Returns what is left to read.
+    /// Returns the unread rest of the text.
     pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Returns true at the end.
+    /// Returns true at the end of the text.
     pub(super) fn is_done(&self) -> bool {
         self.rest().is_empty()
     }
 
-    /// Returns the error that something else was expected here.
+    /// Returns the error that something else was expected at this position.
     pub(super) fn expected(&self, expected: &'static str) -> RangeError {
         RangeError::Syntax {
             text: self.text.to_owned(),
@@ -36,18 +36,18 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Passes over spaces.
+    /// Skips spaces.
     pub(super) fn spaces(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Returns the next character.
+    /// Returns the next character without taking it.
     pub(super) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
-    /// Takes a sign, and says if it was there.
+    /// Takes a sign; returns true if it was there.
     pub(super) fn take(&mut self, sign: char) -> bool {
         let found = self.peek() == Some(sign);
         if found {
@@ -56,7 +56,7 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    /// Takes a word and the spaces around it, if no letter or digit follows.
+    /// Takes a word and the spaces around it, unless a letter or digit follows; returns true if it was there.
     pub(super) fn word(&mut self, word: &str) -> bool {
         let mut after = *self;
         after.spaces();
@@ -75,7 +75,8 @@ impl<'t> Cursor<'t> {
         true
     }
 
-    /// Takes a word that begins here, if no letter or digit follows. Spaces after it are left.
+    /// Takes a word at this position, unless a letter or digit follows; returns true if it was there. Spaces after it
+    /// remain.
     pub(super) fn word_here(&mut self, word: &str) -> bool {
         let mut after = *self;
         after.at += word.len();
@@ -88,7 +89,7 @@ impl<'t> Cursor<'t> {
         is_word
     }
 
-    /// Takes everything up to a space.
+    /// Takes everything up to the next space.
     pub(super) fn name(&mut self) -> &'t str {
         let rest = self.rest();
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -96,7 +97,7 @@ impl<'t> Cursor<'t> {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// Takes a whole number up to [`MAX_COUNT`].
+    /// Takes an integer up to [`MAX_COUNT`].
     pub(super) fn number(&mut self) -> Result<i64, RangeError> {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -107,7 +108,7 @@ impl<'t> Cursor<'t> {
         Ok(number)
     }
 
-    /// Takes exactly so many digits.
+    /// Takes exactly `count` digits; none if there are fewer.
     pub(super) fn digits(&mut self, count: usize) -> Option<i64> {
         let digits = self.rest().get(..count)?;
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -117,7 +118,7 @@ impl<'t> Cursor<'t> {
         digits.parse().ok()
     }
 
-    /// Returns the unit that the next letter stands for.
+    /// Returns the unit of the next letter without taking it.
     pub(super) fn unit(&self) -> Option<Grain> {
         Some(match self.peek()? {
             's' | 'S' => Grain::Second,
@@ -132,7 +133,7 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Takes a unit.
+    /// Takes the letter of a unit.
     pub(super) fn take_unit(&mut self) -> Result<Grain, RangeError> {
         let unit = self
             .unit()
@@ -141,7 +142,7 @@ impl<'t> Cursor<'t> {
         Ok(unit)
     }
 
-    /// Takes numbers with units: `3W18D23h`.
+    /// Takes a sequence of numbers with units, such as `3W18D23h`.
     pub(super) fn length(&mut self) -> Result<Length, RangeError> {
         let count = self.number()?;
         let mut length = Length::of(count, self.take_unit()?);
@@ -152,7 +153,7 @@ impl<'t> Cursor<'t> {
         Ok(length)
     }
 
-    /// Takes a duration of ISO 8601, which begins with `P`: `P1Y2M`, `PT24H`, `P2DT10H`.
+    /// Takes an ISO 8601 duration, such as `P1Y2M`, `PT24H` or `P2DT10H`.
     pub(super) fn iso_length(&mut self) -> Result<Length, RangeError> {
         const DATES: [(char, Grain); 5] = [
             ('Y', Grain::Year),

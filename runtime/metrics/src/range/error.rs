@@ -1,28 +1,28 @@
-//! Reasons for which a text is no range of time, or a range has no instants.
+//! Reasons why a text is no time range, or a range can't be resolved.
 
-/// The error of a text that does not parse, or of an expression that cannot be resolved.
+/// The reason why a text can't be parsed as a time range, or a range can't be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     /// The text does not follow the grammar.
     #[error("\"{text}\" is no range of time: expected {expected} at \"{rest}\"", rest = rest(text, *at))]
     Syntax {
-        /// The text as it was given.
+        /// The text as given.
         text: String,
-        /// The place, as a number of bytes from its beginning.
+        /// The byte offset of the error.
         at: usize,
-        /// Words for what may stand there.
+        /// A description of what may stand there.
         expected: &'static str,
     },
-    /// A zone that the list of zones lacks.
+    /// The time zone is unknown.
     #[error("unknown time zone \"{name}\"")]
     UnknownZone {
-        /// The name as it was given.
+        /// The name of the zone as given.
         name: String,
     },
-    /// The range leaves the years that can be represented.
+    /// The range exceeds the representable years.
     #[error("the range leaves the years that can be represented")]
     OutOfRange,
-    /// A part that its whole lacks, as the 31st day of a February.
+    /// The part does not exist in its whole, such as the 31st day of a February.
     #[error("there is no {ordinal} in the {whole}")]
     NoSuchPart {
         /// The part, such as `D31`.
@@ -30,18 +30,18 @@ pub enum RangeError {
         /// The whole, such as `month`.
         whole: &'static str,
     },
-    /// A point that only data has, in a table without any.
+    /// The range refers to a point that only data has, and there is no data.
     #[error("without data there is no {point}")]
     NoData {
-        /// `earliest`, `latest` or `watermark`.
+        /// The name of the point: `earliest`, `latest` or `watermark`.
         point: &'static str,
     },
-    /// Keys of a range that exclude each other, or of which one needs another.
+    /// Keys of a range exclude each other, or a key needs another one; holds the message.
     #[error("{0}")]
     Keys(&'static str),
 }
 
-/// Returns what follows a place in a text, for a message.
+/// Returns the rest of a text from a position on, for a message.
 fn rest(text: &str, at: usize) -> &str {
     match text.get(at..) {
         Some("") | None => "the end",

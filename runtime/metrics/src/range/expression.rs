@@ -1,4 +1,4 @@
-//! The parts of a range expression.
+//! Range expressions and their parts.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,7 +6,7 @@ use watershed_schedule::{Grain, Zone};
 
 use super::length::Length;
 
-/// A range of time as people write it, read and not yet resolved: `7D as of latest/D+1D`, `MTD`, `P7D`, `2013-02`.
+/// A parsed range expression, not yet resolved, such as `7D as of latest/D+1D`, `MTD`, `P7D` or `2013-02`.
 ///
 /// | form | range |
 /// |---|---|
@@ -26,50 +26,50 @@ use super::length::Length;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression {
     pub(super) interval: Interval,
-    /// From left to right; the last is resolved first.
+    /// The `as of` points from left to right, of which the last is resolved first.
     pub(super) anchors: Vec<Point>,
     pub(super) by: Option<Grain>,
     pub(super) zone: Option<Zone>,
     pub(super) shift: Option<Shift>,
 }
 
-/// The form of a range.
+/// The form of a range expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Interval {
-    /// So long before the reference.
+    /// A length of time before the reference.
     Before(Length),
-    /// From the beginning of the reference's bucket to the reference.
+    /// The time from the beginning of the reference's bucket to the reference.
     ToDate(Grain),
-    /// From one point to another.
+    /// The time from one point to another.
     Between(Point, Point),
-    /// So long from a point.
+    /// A length of time from a point on.
     After(Point, Length),
-    /// Parts of parts, the innermost first.
+    /// Nested parts of a whole, innermost first.
     Parts(Vec<Part>),
-    /// A year, month, day, hour or minute.
+    /// A whole year, month, day, hour or minute.
     Whole(Iso, Grain),
-    /// So long, ending with the watermark's bucket of its smallest unit.
+    /// A length of time that ends with the watermark's bucket of the length's smallest unit.
     Ending(Length),
     /// All data.
     All,
 }
 
-/// The n-th unit of a whole.
+/// A unit with its number in a whole, such as the second hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) grain: Grain,
-    /// From 1.
+    /// The number of the unit, from 1.
     pub(super) number: i64,
 }
 
-/// A point in time.
+/// A point in time as a base and moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) base: Base,
     pub(super) moves: Vec<Move>,
 }
 
-/// The beginning of a point.
+/// The base of a point, before its moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
     Reference,
@@ -77,33 +77,33 @@ pub(super) enum Base {
     Latest,
     Watermark,
     Now,
-    /// A time, with the unit that it names if it names no more.
+    /// A written time, with its unit if it names a whole unit.
     Iso(Iso, Option<Grain>),
 }
 
-/// A time in ISO 8601: with an offset an instant, else what the zone's clock shows.
+/// An ISO 8601 time: an instant if it has an offset, else a local time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Iso {
     Instant(Timestamp),
     Local(DateTime),
 }
 
-/// A step from one point to another.
+/// A move from one point in time to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Move {
-    /// To the beginning of the bucket.
+    /// To the beginning of the bucket of a grain.
     Floor(Grain),
-    /// To the first week of what the move before it floored to.
+    /// To the first week of the bucket that the previous move led to.
     FirstWeek,
-    /// By a length, forward or back.
+    /// By a length of time, forward or back.
     By(Length),
 }
 
-/// A distance between a range and the one that is meant.
+/// The distance by which a range is moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shift {
-    /// So many times the range's own length.
+    /// A multiple of the range's own length.
     Periods(i64),
-    /// By a length, forward or back.
+    /// A length of time, forward or back.
     By(Length),
 }

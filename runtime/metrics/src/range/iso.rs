@@ -1,4 +1,4 @@
-//! Times in ISO 8601, whole or cut: `2013`, `2013-02`, `2013-02-03T04:05:06.7Z`.
+//! Parsing of ISO 8601 times, possibly shortened: `2013`, `2013-02`, `2013-02-03T04:05:06.7Z`.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
@@ -8,8 +8,8 @@ use super::cursor::Cursor;
 use super::error::RangeError;
 use super::expression::Iso;
 
-/// Takes a time, with the unit that it names; `None` for one with a fraction of a second, which names an instant. Leaves
-/// the cursor where it is and returns `None` if there is none.
+/// Takes a time, with the unit that it names, or none for a fraction of a second, which names an instant. Returns none
+/// without moving the cursor if there is no time.
 pub(super) fn take(cursor: &mut Cursor<'_>) -> Result<Option<(Iso, Option<Grain>)>, RangeError> {
     let mut reader = *cursor;
     let Some(year) = reader.digits(4) else {
@@ -57,7 +57,7 @@ pub(super) fn take(cursor: &mut Cursor<'_>) -> Result<Option<(Iso, Option<Grain>
     Ok(Some((iso, nanoseconds.is_none().then_some(grain))))
 }
 
-/// Takes the digits of a fraction, as nanoseconds.
+/// Takes the digits of a fraction of a second, in nanoseconds.
 fn fraction(cursor: &mut Cursor<'_>) -> Result<i32, RangeError> {
     let mut nanoseconds = 0;
     let mut unit = 100_000_000;
@@ -82,7 +82,7 @@ fn local(parts: [i64; 6], nanoseconds: i32) -> Option<DateTime> {
     Some(date.to_datetime(time))
 }
 
-/// Takes `Z`, `+02:00` or `-0500` after a time of at least an hour.
+/// Takes the offset `Z`, `+02:00` or `-0500` after a time that includes the hour.
 fn offset(cursor: &mut Cursor<'_>, grain: Grain) -> Option<Offset> {
     if grain > Grain::Hour {
         return None;

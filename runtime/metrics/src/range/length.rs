@@ -1,24 +1,25 @@
-//! Lengths of time by the calendar: `7D`, `3W18D23h`, `P1Y2M`.
+//! Lengths of time by the calendar, such as `7D`, `3W18D23h` or `P1Y2M`.
 
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Span};
 use watershed_schedule::Grain;
 
-/// A number of months, days and seconds, which are not comparable: a month has 28 to 31 days, a day 23 to 25 hours.
+/// A length of time as months, days and seconds, which can't be converted: a month has 28 to 31 days, a day 23 to 25
+/// hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Length {
     months: i64,
     days: i64,
     seconds: i64,
-    /// The smallest unit in it.
+    /// The smallest unit that the length names.
     pub(super) smallest: Grain,
 }
 
-/// The largest number before a unit: seconds of 300 years.
+/// The largest number before a unit, about 300 years in seconds.
 pub(super) const MAX_COUNT: i64 = 9_999_999_999;
 
 impl Length {
-    /// The length of nothing, in a unit.
+    /// Returns a zero length in a unit.
     pub(super) fn none(grain: Grain) -> Self {
         Self {
             months: 0,
@@ -28,7 +29,7 @@ impl Length {
         }
     }
 
-    /// Returns the length of so many units; at most [`MAX_COUNT`] either way.
+    /// Returns the length of `count` units, which may be negative but not beyond [`MAX_COUNT`].
     pub(super) fn of(count: i64, grain: Grain) -> Self {
         let mut length = Self::none(grain);
         match grain {
@@ -54,7 +55,7 @@ impl Length {
         }
     }
 
-    /// Returns the length so many times; negative ones go back.
+    /// Returns the length multiplied by `count`, which may be negative.
     pub(super) fn times(self, count: i64) -> Self {
         Self {
             months: self.months.saturating_mul(count),
@@ -64,19 +65,19 @@ impl Length {
         }
     }
 
-    /// Returns true if it has months or days, which only a calendar can add.
+    /// Returns true if the length has months or days, which only a calendar can add.
     pub(super) fn has_dates(&self) -> bool {
         self.months != 0 || self.days != 0
     }
 
-    /// Adds months and then days to a local time; ends of months are clipped.
+    /// Adds the months and then the days to a local time, clipped at the end of months; none if out of range.
     pub(super) fn move_dates(&self, local: DateTime) -> Option<DateTime> {
         let months = Span::new().try_months(self.months).ok()?;
         let days = Span::new().try_days(self.days).ok()?;
         local.checked_add(months).ok()?.checked_add(days).ok()
     }
 
-    /// Returns the part that passes on any clock.
+    /// Returns the seconds of the length as a duration.
     pub(super) fn elapsed(&self) -> SignedDuration {
         SignedDuration::from_secs(self.seconds)
     }

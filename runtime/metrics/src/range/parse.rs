@@ -1,4 +1,4 @@
-//! From texts to expressions.
+//! Parsing of range expressions.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use super::expression::{Base, Expression, Interval, Move, Part, Point, Shift};
 use super::iso;
 use super::length::Length;
 
-/// Parts within parts, anchors and moves of one expression, at most: no person writes more than a handful.
+/// The largest number of parts, anchors or moves in one expression.
 const MAX_PARTS: usize = 16;
 
 impl FromStr for Expression {
@@ -54,7 +54,7 @@ impl FromStr for Expression {
     }
 }
 
-/// Returns the modern form of the older words of the format.
+/// Returns the modern form of a legacy word, such as `rill-TD`; none for other texts.
 fn legacy(text: &str) -> Option<&'static str> {
     const WORDS: [(&str, &str); 10] = [
         ("rill-TD", "DTD as of watermark"),
@@ -93,7 +93,7 @@ fn interval(cursor: &mut Cursor<'_>) -> Result<Interval, RangeError> {
     between(cursor)
 }
 
-/// Takes `MTD` and the like.
+/// Takes a word such as `MTD`, and returns its grain.
 fn to_date(cursor: &mut Cursor<'_>) -> Option<Grain> {
     let mut reader = *cursor;
     let grain = reader.take_unit().ok()?;
@@ -105,7 +105,7 @@ fn to_date(cursor: &mut Cursor<'_>) -> Option<Grain> {
     Some(grain)
 }
 
-/// Takes `s57 of m4 of H2`.
+/// Takes nested parts such as `s57 of m4 of H2`.
 fn parts(cursor: &mut Cursor<'_>) -> Result<Vec<Part>, RangeError> {
     let mut parts: Vec<Part> = Vec::new();
     loop {
@@ -185,7 +185,7 @@ fn point(cursor: &mut Cursor<'_>) -> Result<Point, RangeError> {
     }
 }
 
-/// Takes `+1D`, `-2M` or `/D`; nothing where a `/` separates two points.
+/// Takes a move: `+1D`, `-2M` or `/D`; none where a `/` separates two points.
 fn step(cursor: &mut Cursor<'_>, before: Option<&Move>) -> Result<Option<Move>, RangeError> {
     let mut reader = *cursor;
     let found = if reader.take('+') {
@@ -208,7 +208,7 @@ fn step(cursor: &mut Cursor<'_>, before: Option<&Move>) -> Result<Option<Move>, 
     Ok(Some(found))
 }
 
-/// Takes `-1P` or `-1M`.
+/// Takes a shift: `-1P` or `-1M`.
 pub(super) fn shift(cursor: &mut Cursor<'_>) -> Result<Shift, RangeError> {
     let begin = *cursor;
     let sign = if cursor.take('-') {
@@ -227,7 +227,8 @@ pub(super) fn shift(cursor: &mut Cursor<'_>) -> Result<Shift, RangeError> {
     Ok(Shift::By(cursor.length()?.times(sign)))
 }
 
-/// Takes the distance of a comparison: `-1P`, `-1M`, a duration in ISO 8601 (so far back), or `rill-PP`, `rill-PW`, ...
+/// Parses the offset of a comparison: `-1P`, `-1M`, an ISO 8601 duration back, or words such as `rill-PP` and
+/// `rill-PW`.
 pub(super) fn comparison(text: &str) -> Result<Shift, RangeError> {
     const WORDS: [(&str, Shift); 1] = [("rill-PP", Shift::Periods(-1))];
     const UNITS: [(&str, Grain); 5] = [

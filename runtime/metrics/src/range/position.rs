@@ -1,4 +1,4 @@
-//! Places on a calendar: what moves lead from and to.
+//! Positions on a calendar, and moves between them.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
@@ -9,16 +9,16 @@ use super::expression::{Iso, Move};
 use super::length::Length;
 use crate::calendar::Calendar;
 
-/// A place on a zone's calendar.
+/// A position on a zone's calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     at: At,
-    /// The bucket that it was floored to last, which moves do not change.
+    /// The grain of the last floor, which moves do not change; none without one.
     pub(super) floored: Option<Grain>,
 }
 
-/// A day that the zone's clock begins at one o'clock is still that day: it is kept as the midnight that was meant, so
-/// that a day later is the next midnight.
+/// An instant, or a local time. A day that the clock begins at one o'clock is kept as its midnight, so that the next
+/// day begins at midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Instant(Timestamp),
@@ -26,7 +26,7 @@ enum At {
 }
 
 impl Position {
-    /// Returns the place of an instant.
+    /// Returns the position of an instant.
     pub(super) fn at(instant: Timestamp) -> Self {
         Self {
             at: At::Instant(instant),
@@ -34,7 +34,7 @@ impl Position {
         }
     }
 
-    /// Returns the beginning of a date.
+    /// Returns the position at the beginning of a date.
     pub(super) fn beginning(date: Date, grain: Grain) -> Self {
         Self {
             at: At::Local(date.to_datetime(Time::midnight())),
@@ -42,7 +42,7 @@ impl Position {
         }
     }
 
-    /// Returns the place of a written time, which names a unit or an instant.
+    /// Returns the position of a written time, which names a unit or an instant.
     pub(super) fn iso(iso: Iso, grain: Option<Grain>) -> Self {
         let at = match iso {
             Iso::Instant(instant) => At::Instant(instant),
@@ -51,7 +51,7 @@ impl Position {
         Self { at, floored: grain }
     }
 
-    /// Returns the first instant that the clock shows at this place, or the first after it.
+    /// Returns the first instant at which the clock shows the position or, if skipped, the first one after.
     pub(super) fn instant(self, calendar: &Calendar) -> Result<Timestamp, RangeError> {
         match self.at {
             At::Instant(instant) => Ok(instant),
@@ -67,14 +67,14 @@ impl Position {
         }
     }
 
-    /// Returns the date if the place is its very beginning.
+    /// Returns the date if the position is its beginning; none otherwise.
     pub(super) fn whole_date(self, calendar: &Calendar) -> Option<Date> {
         let date = self.date(calendar);
         let instant = self.instant(calendar).ok()?;
         (calendar.beginning(date)? == instant).then_some(date)
     }
 
-    /// Goes to the beginning of a bucket.
+    /// Returns the beginning of the bucket that contains the position.
     pub(super) fn floor(self, grain: Grain, calendar: &Calendar) -> Result<Self, RangeError> {
         let instant = self.instant(calendar)?;
         let bucket = calendar.bucket(instant, grain).ok_or(RangeError::OutOfRange)?;
@@ -88,14 +88,14 @@ impl Position {
         Ok(Self::beginning(date, grain))
     }
 
-    /// Goes to the first week of a stretch that begins here.
+    /// Returns the beginning of the first week of a period that begins at the position.
     pub(super) fn first_week(self, calendar: &Calendar) -> Result<Self, RangeError> {
         let week = calendar.first_week(self.date(calendar));
         let week = week.ok_or(RangeError::OutOfRange)?;
         Ok(Self::beginning(week, Grain::Week))
     }
 
-    /// Goes by a length: months and days by the calendar, then what passes on any clock.
+    /// Returns the position moved by a length: months and days by the calendar, then seconds by elapsed time.
     pub(super) fn by(self, length: Length, calendar: &Calendar) -> Result<Self, RangeError> {
         let mut at = self.at;
         if length.has_dates() {
@@ -108,7 +108,7 @@ impl Position {
         Self { at, ..self }.elapse(length.elapsed(), calendar)
     }
 
-    /// Goes by a time that passes on any clock.
+    /// Returns the position moved by elapsed time.
     pub(super) fn elapse(self, time: SignedDuration, calendar: &Calendar) -> Result<Self, RangeError> {
         if time.is_zero() {
             return Ok(self);
@@ -120,7 +120,7 @@ impl Position {
         })
     }
 
-    /// Goes one step.
+    /// Returns the position after a move.
     pub(super) fn step(self, step: Move, calendar: &Calendar) -> Result<Self, RangeError> {
         match step {
             Move::Floor(grain) => self.floor(grain, calendar),

@@ -1,4 +1,4 @@
-//! From expressions to instants.
+//! Resolution of range expressions to instants.
 
 use jiff::{SignedDuration, Timestamp};
 use watershed_schedule::Grain;
@@ -9,24 +9,24 @@ use super::length::Length;
 use super::position::Position;
 use crate::calendar::{Calendar, Range};
 
-/// Hours that are walked one by one to find a certain one: those of a leap year and a day.
+/// The largest number of hours to step through one by one: those of a leap year and a day.
 const MAX_HOURS: i64 = 367 * 24;
 
-/// The moments that a range may refer to. What only data has is missing where there is none.
+/// The moments that a range may refer to; those of data are none without data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moments {
-    /// The time at which the question is put.
+    /// The time of the query.
     pub now: Timestamp,
-    /// The earliest time in the data.
+    /// The earliest time in the data, if there is any.
     pub earliest: Option<Timestamp>,
-    /// The latest time in the data.
+    /// The latest time in the data, if there is any.
     pub latest: Option<Timestamp>,
-    /// The time up to which the data is complete.
+    /// The time up to which the data is complete, if there is any.
     pub watermark: Option<Timestamp>,
 }
 
 impl Moments {
-    /// Lets a time stand for now, the latest and the watermark, as the end of an interval does for an alert.
+    /// Replaces now, the latest time and the watermark by one time, such as the end of an alert's interval.
     #[must_use]
     pub fn executed_at(self, time: Timestamp) -> Self {
         Self {
@@ -38,23 +38,23 @@ impl Moments {
     }
 }
 
-/// A range with its ends on the calendar, so that it can be moved as a whole.
+/// A resolved range, with its ends as calendar positions, so that it can be moved as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     pub(super) start: Position,
     pub(super) end: Position,
     pub(super) period: Period,
     pub(super) calendar: Calendar,
-    /// The grain that the expression names with `by`.
+    /// The grain that the expression names with `by`, if any.
     pub grain: Option<Grain>,
 }
 
-/// The length of a range, for `-1P`.
+/// The length of a range, for the shift `-1P`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Period {
-    /// By the form of the expression: `2M`, `MTD` (a month), `2013-02` (a month).
+    /// The length that the expression states: `2M`, `MTD` (a month), `2013-02` (a month).
     Length(Length),
-    /// By its ends: as many days if it is of whole days, else what passes between them.
+    /// The length between the ends: a number of days for whole days, else the elapsed time.
     Ends,
 }
 
@@ -70,12 +70,12 @@ impl Resolved {
         })
     }
 
-    /// Returns the calendar by which it was resolved: in the expression's zone if it names one.
+    /// Returns the calendar of the resolution, in the expression's zone if it names one.
     pub fn calendar(&self) -> &Calendar {
         &self.calendar
     }
 
-    /// Moves both ends.
+    /// Returns the range with both ends moved by a shift.
     pub(super) fn shifted(&self, shift: Shift) -> Result<Self, RangeError> {
         let (start, end) = match (shift, self.period) {
             (Shift::By(length), _) => self.both(|position| position.by(length, &self.calendar))?,
@@ -118,8 +118,8 @@ impl Resolved {
 }
 
 impl Expression {
-    /// Returns the range that is meant at certain moments, by a calendar. `smallest` is the smallest grain of the data:
-    /// `inf` ends so much after the latest time, which is in it.
+    /// Resolves an expression at given moments, by a calendar. `smallest` is the smallest grain of the data, by which
+    /// `inf` ends after the latest time.
     ///
     /// # Errors
     /// [`RangeError::NoData`] where it refers to a moment that is missing, [`RangeError::NoSuchPart`] for what its whole
@@ -157,7 +157,7 @@ impl Expression {
     }
 }
 
-/// The surroundings that an expression is resolved in.
+/// The moments and the calendar for resolving an expression.
 pub(super) struct Scene<'s> {
     pub(super) moments: &'s Moments,
     pub(super) calendar: &'s Calendar,
@@ -203,24 +203,24 @@ impl Scene<'_> {
         })
     }
 
-    /// Returns the earliest time of the data.
+    /// Returns the position of the earliest time of the data.
     pub(super) fn earliest(&self) -> Result<Position, RangeError> {
         self.known(self.moments.earliest, "earliest").map(Position::at)
     }
 
-    /// Returns an end that the latest time of the data is before.
+    /// Returns a position after the latest time of the data.
     pub(super) fn after_latest(&self, smallest: Grain) -> Result<Position, RangeError> {
         let latest = Position::at(self.known(self.moments.latest, "latest")?);
         latest.by(Length::of(1, smallest), self.calendar)
     }
 
-    /// Returns the end of the bucket that holds the watermark.
+    /// Returns the end of the bucket that contains the watermark.
     pub(super) fn end_of_watermark(&self, grain: Grain) -> Result<Position, RangeError> {
         let watermark = Position::at(self.known(self.moments.watermark, "watermark")?);
         self.next(watermark.floor(grain, self.calendar)?, grain)
     }
 
-    /// Returns the beginning of the next bucket after the one that begins at a position.
+    /// Returns the beginning of the bucket after the one that begins at a position.
     fn next(&self, start: Position, grain: Grain) -> Result<Position, RangeError> {
         if grain >= Grain::Day {
             return start.by(Length::of(1, grain), self.calendar);
@@ -249,7 +249,8 @@ impl Scene<'_> {
         Ok(position)
     }
 
-    /// Finds a part of the whole that the reference was floored to, or else of the usual one.
+    /// Returns the start, end and length of nested parts, in the whole that the reference was floored to or else the
+    /// usual one.
     fn parts(&self, parts: &[Part], reference: Position) -> Result<(Position, Position, Period), RangeError> {
         let outermost = parts.last().map_or(Grain::Day, |part| part.grain);
         let floored = reference.floored.filter(|whole| *whole > outermost);
@@ -292,7 +293,7 @@ impl Scene<'_> {
         Ok((start, self.next(start, part.grain)?))
     }
 
-    /// Finds an hour by its place among the hours of a whole: a repeated one counts twice, a skipped one not at all.
+    /// Returns the position of an hour by its number in a whole; repeated hours count twice, skipped ones not at all.
     fn hour(&self, whole: Position, before: i64) -> Result<Position, RangeError> {
         let mut hour = whole.floor(Grain::Hour, self.calendar)?;
         for _ in 0..before.min(MAX_HOURS) {
@@ -302,7 +303,7 @@ impl Scene<'_> {
     }
 }
 
-/// Returns the whole that parts are counted in where nothing says another.
+/// Returns the whole in which parts are numbered by default.
 fn usual_whole(part: Grain) -> Grain {
     match part {
         Grain::Second => Grain::Minute,

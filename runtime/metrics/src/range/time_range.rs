@@ -1,4 +1,4 @@
-//! Ranges as a query says them, and what they are compared with.
+//! Time ranges as queries state them, and their comparisons.
 
 use jiff::Timestamp;
 use watershed_schedule::Grain;
@@ -12,28 +12,28 @@ use super::position::Position;
 use super::resolve::{Moments, Period, Resolved, Scene};
 use crate::calendar::Calendar;
 
-/// A range in one of its forms: an expression, or ends and durations.
+/// A time range as a query states it: by an expression, or by ends and durations.
 ///
 /// With one end and a duration, the other end follows; with a duration alone it ends with the watermark's bucket of the
 /// duration's smallest unit, as the same text does as an expression. `iso_offset` moves the whole range back,
 /// `round_to_grain` floors both ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TimeRange {
-    /// The first instant.
+    /// The first instant, if given.
     pub start: Option<Timestamp>,
-    /// The first instant after it.
+    /// The first instant after the range, if given.
     pub end: Option<Timestamp>,
-    /// A duration in ISO 8601, or another expression where neither end is set (`inf`, `rill-MTD`).
+    /// An ISO 8601 duration, or without ends another expression (`inf`, `rill-MTD`).
     pub iso_duration: Option<String>,
-    /// The distance that the range is moved back by: a duration in ISO 8601, or `rill-PP`, `rill-PW` and the like.
+    /// The distance by which the range is moved back: an ISO 8601 duration, or a word such as `rill-PP` or `rill-PW`.
     pub iso_offset: Option<String>,
-    /// The grain that both ends are floored to.
+    /// The grain that both ends are floored to, if any.
     pub round_to_grain: Option<Grain>,
-    /// A range expression, in place of all others.
+    /// A range expression, which excludes all other keys.
     pub expression: Option<String>,
 }
 
-/// The distance between a range and the earlier one that it is compared with.
+/// The distance from a range back to the one it is compared with.
 ///
 /// `-1P` (once the range's own length), `-1M`, a duration in ISO 8601 (so far back), or `rill-PP`, `rill-PD`, `rill-PW`,
 /// `rill-PM`, `rill-PQ`, `rill-PY`.
@@ -49,7 +49,7 @@ impl std::str::FromStr for Offset {
 }
 
 impl Offset {
-    /// Returns a range moved by the distance, on its calendar: ends of months are clipped.
+    /// Returns a range moved by the distance, on its calendar and clipped at the end of months.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`] beyond representable time.
@@ -59,7 +59,7 @@ impl Offset {
 }
 
 impl TimeRange {
-    /// Returns the range that is meant at certain moments, by a calendar; `None` if nothing bounds it.
+    /// Resolves the range at given moments, by a calendar; none if nothing bounds it.
     ///
     /// # Errors
     /// Those of [`Expression`], and [`RangeError::Keys`] for keys that exclude each other or of which one is missing.
@@ -88,7 +88,7 @@ impl TimeRange {
         Ok(Some(range))
     }
 
-    /// Checks what no moment changes: that no keys are set that exclude each other, and that none is missing.
+    /// Checks that no keys exclude each other and none is missing, which does not depend on the moments.
     ///
     /// # Errors
     /// [`RangeError::Keys`], and [`RangeError::Syntax`] for what is no duration beside an end.
@@ -119,7 +119,7 @@ impl TimeRange {
         Ok(())
     }
 
-    /// Returns the range of an expression.
+    /// Returns the time range of an expression.
     pub fn expression(text: &str) -> Self {
         Self {
             expression: Some(text.to_owned()),
@@ -173,7 +173,7 @@ impl TimeRange {
     }
 }
 
-/// Reads a duration in ISO 8601.
+/// Parses an ISO 8601 duration.
 fn duration(text: &str) -> Result<Length, RangeError> {
     let mut cursor = Cursor::new(text.trim());
     let length = cursor.iso_length()?;

@@ -1,32 +1,32 @@
-//! Statements as trees: what is read, and the expressions over it.
+//! Trees of SQL statements: SELECTs, relations and expressions.
 
 use watershed_dialect::SqlType;
 
-/// A statement that reads.
+/// A SELECT statement.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Select {
-    /// Named statements that this one and the later ones among them may read.
+    /// Named subqueries (CTEs), which the statement and later subqueries can read.
     pub(crate) with: Vec<(String, Select)>,
-    /// One row of those that agree in a column.
+    /// The expression of which each value keeps one row (`DISTINCT ON`), if any.
     pub(crate) distinct_on: Option<Expr>,
-    /// Equal rows once.
+    /// True if equal rows appear once.
     pub(crate) distinct: bool,
-    /// All columns of what is read, before those listed.
+    /// True if all columns of the relation come before the listed ones.
     pub(crate) star: bool,
-    /// Columns with their names.
+    /// Expressions with the names of their columns.
     pub(crate) columns: Vec<(Expr, String)>,
     pub(crate) from: Option<Relation>,
     pub(crate) filter: Option<Expr>,
-    /// The first so many columns are grouped by.
+    /// The number of leading columns that rows are grouped by.
     pub(crate) group_by: usize,
     pub(crate) order: Vec<Order>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
-    /// Rows of further statements, behind the own ones.
+    /// Further statements whose rows are appended (`UNION ALL`).
     pub(crate) union: Vec<Select>,
 }
 
-/// A column that rows are ordered by; what has no value comes last both ways (Q11).
+/// An expression that rows are ordered by; NULL comes last in both directions (Q11).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Order {
     pub(crate) by: Expr,
@@ -34,7 +34,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Orders from the smallest.
+    /// Returns the ascending order by an expression.
     pub(crate) fn ascending(by: Expr) -> Self {
         Self {
             by,
@@ -43,20 +43,20 @@ impl Order {
     }
 }
 
-/// Something that rows are read from.
+/// A relation that rows are read from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Relation {
-    /// A table by the parts of its name, or a named statement.
+    /// A table, by the parts of its name, or a named subquery.
     Named(Vec<String>),
-    /// A statement under a name.
+    /// A statement with an alias.
     Select(Box<Select>, String),
-    /// Rows of constants under a name, with the names of columns.
+    /// Rows of constants with an alias and the names of columns.
     Rows(Vec<Vec<Expr>>, String, Vec<String>),
-    /// Several, joined from the left.
+    /// Several relations, joined from left to right.
     Joined(Box<Relation>, Vec<Join>),
 }
 
-/// A relation that is joined to those before it.
+/// A relation to be joined to the previous ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Join {
     pub(crate) kind: JoinKind,
@@ -64,7 +64,7 @@ pub(crate) struct Join {
     pub(crate) on: Option<Expr>,
 }
 
-/// Kinds of joins.
+/// The kind of a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JoinKind {
     Inner,
@@ -74,12 +74,12 @@ pub(crate) enum JoinKind {
 }
 
 impl Relation {
-    /// Names a statement of `with`.
+    /// Returns the named subquery of `with` as a relation.
     pub(crate) fn named(name: &str) -> Self {
         Self::Named(vec![name.to_owned()])
     }
 
-    /// Joins another relation.
+    /// Joins another relation to this one.
     pub(crate) fn join(self, kind: JoinKind, relation: Self, on: Option<Expr>) -> Self {
         let join = Join { kind, relation, on };
         match self {
@@ -93,7 +93,7 @@ impl Relation {
 }
 
 impl Select {
-    /// Reads a relation.
+    /// Creates a statement that reads a relation, without columns.
     pub(crate) fn from(relation: Relation) -> Self {
         Self {
             from: Some(relation),
@@ -101,7 +101,7 @@ impl Select {
         }
     }
 
-    /// Reads all columns of a relation, and more beside them.
+    /// Creates a statement that reads all columns of a relation, to which more can be added.
     pub(crate) fn all_from(relation: Relation) -> Self {
         Self {
             star: true,
@@ -109,14 +109,14 @@ impl Select {
         }
     }
 
-    /// Adds a column.
+    /// Adds a column to the statement.
     #[must_use]
     pub(crate) fn column(mut self, value: Expr, name: impl Into<String>) -> Self {
         self.columns.push((value, name.into()));
         self
     }
 
-    /// Adds a column where there is none: a statement has one at least.
+    /// Adds a column if there is none, since a statement needs one.
     #[must_use]
     pub(crate) fn with_a_column(self) -> Self {
         if self.columns.is_empty() && !self.star {
@@ -125,7 +125,7 @@ impl Select {
         self
     }
 
-    /// Adds a condition that rows meet.
+    /// Adds a condition on rows, joined to previous ones by AND.
     #[must_use]
     pub(crate) fn only(mut self, condition: Expr) -> Self {
         self.filter = Some(match self.filter {
@@ -139,69 +139,69 @@ impl Select {
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
-    /// A column of a relation, or of the only relation that has it.
+    /// A column, qualified with a relation if needed.
     Column(Option<String>, String),
-    /// An expression of a view's author.
+    /// An expression by the view's author, as text.
     Foreign(String),
     /// A constant.
     Constant(Constant),
-    /// A function or an aggregate over arguments.
+    /// A call of a function or aggregate.
     Call(&'static str, Vec<Expr>),
-    /// An aggregate over the distinct values of an argument.
+    /// An aggregate over the distinct values of its argument.
     Distinct(&'static str, Box<Expr>),
-    /// The number of rows.
+    /// The number of rows (`count(*)`).
     CountAll,
-    /// Operands with an operator between them.
+    /// Operands joined by an operator.
     Infix(Infix, Vec<Expr>),
-    /// `IS NULL`, or `IS NOT NULL`.
+    /// `IS NULL`, or `IS NOT NULL` if false.
     IsNull(Box<Expr>, bool),
-    /// True where the operand is not true.
+    /// `IS NOT TRUE`: true if the operand is false or NULL.
     IsNotTrue(Box<Expr>),
-    /// The first result whose condition holds.
+    /// `CASE`: the first result whose condition is true, or else the default.
     Case(Vec<(Expr, Expr)>, Option<Box<Expr>>),
-    /// A conversion.
+    /// A cast to a type.
     Cast(Box<Expr>, SqlType),
-    /// Equal to one of some constants, or to none.
+    /// `IN` a list of constants, or `NOT IN`.
     Among(Box<Expr>, Vec<Expr>, bool),
-    /// Equal to one of a statement's values.
+    /// `IN` the values of a statement.
     InSelect(Box<Expr>, Box<Select>),
-    /// A statement has rows.
+    /// `EXISTS`: true if a statement has rows.
     Exists(Box<Select>),
     /// The only value of a statement.
     Scalar(Box<Select>),
-    /// A list.
+    /// A list of values.
     List(Vec<Expr>),
-    /// Named values.
+    /// A struct of named values.
     Struct(Vec<(String, Expr)>),
-    /// The elements of a list for which a condition on the named parameter holds.
+    /// The elements of a list for which a condition on the named parameter is true.
     Elements(Box<Expr>, String, Box<Expr>),
-    /// A function of an author over neighbouring groups.
+    /// An author's expression over a window of neighbouring groups.
     Over {
         function: String,
         partition: Vec<Expr>,
         order: Vec<Order>,
         frame: String,
     },
-    /// A place among rows in an order: `row_number` or `dense_rank`.
+    /// The rank of a row in an order: `row_number` or `dense_rank`.
     Rank(&'static str, Vec<Order>),
-    /// The list of an expression's values in all rows that agree in another.
+    /// The list of an expression's values in all rows with the same value of another expression.
     Gathered(Box<Expr>, Box<Expr>),
-    /// The same value, of which the engine's statistics say nothing, and through which it moves no condition.
+    /// The same value, hidden from the engine's statistics and from moved conditions.
     Opaque(Box<Expr>),
 }
 
-/// A constant.
+/// A constant value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Constant {
     Null,
     Boolean(bool),
     Integer(i64),
     Text(String),
-    /// A value of a type, by its text.
+    /// A value of a type, given as text.
     Typed(String, SqlType),
 }
 
-/// Operators between operands.
+/// An operator between operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Infix {
     And,
@@ -225,32 +225,32 @@ impl Expr {
     pub(crate) const FALSE: Self = Self::Constant(Constant::Boolean(false));
     pub(crate) const NULL: Self = Self::Constant(Constant::Null);
 
-    /// Names a column.
+    /// Returns an unqualified column.
     pub(crate) fn column(name: impl Into<String>) -> Self {
         Self::Column(None, name.into())
     }
 
-    /// Names a column of a relation.
+    /// Returns a column of a relation.
     pub(crate) fn of(relation: &str, name: impl Into<String>) -> Self {
         Self::Column(Some(relation.to_owned()), name.into())
     }
 
-    /// Makes a constant of a type.
+    /// Returns a constant of a type, given as text.
     pub(crate) fn typed(text: impl Into<String>, data_type: SqlType) -> Self {
         Self::Constant(Constant::Typed(text.into(), data_type))
     }
 
-    /// Makes a constant of text.
+    /// Returns a text constant.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Constant(Constant::Text(text.into()))
     }
 
-    /// Puts an operator between two operands.
+    /// Returns the operation on two operands.
     pub(crate) fn infix(self, operator: Infix, right: Self) -> Self {
         Self::Infix(operator, vec![self, right])
     }
 
-    /// Joins conditions: all must hold; without any, true.
+    /// Joins conditions by AND; true if there are none.
     pub(crate) fn all(mut conditions: Vec<Self>) -> Self {
         match conditions.len() {
             0 => Self::TRUE,
@@ -259,7 +259,7 @@ impl Expr {
         }
     }
 
-    /// Joins conditions: one must hold; without any, false.
+    /// Joins conditions by OR; false if there are none.
     pub(crate) fn any(mut conditions: Vec<Self>) -> Self {
         match conditions.len() {
             0 => Self::FALSE,
@@ -284,7 +284,7 @@ impl Expr {
         Self::Cast(Box::new(self), data_type)
     }
 
-    /// Returns true unless evaluation can't fail, whatever the values are.
+    /// Returns true unless the evaluation can't fail for any values.
     pub(crate) fn may_fail(&self) -> bool {
         match self {
             Self::Column(..) | Self::Constant(_) => false,
@@ -298,8 +298,8 @@ impl Expr {
         }
     }
 
-    /// Returns a condition of the same meaning whose parts are evaluated one after the other, each only where those before
-    /// it leave it open. AND and OR promise no order, and an engine stops early in one plan and not in another.
+    /// Returns an equivalent condition whose parts are evaluated in order, each only if the previous ones leave the
+    /// result open. AND and OR guarantee no order.
     pub(crate) fn in_order(self) -> Self {
         match self {
             Self::Infix(operator @ (Infix::And | Infix::Or), operands)
@@ -317,12 +317,12 @@ impl Expr {
         }
     }
 
-    /// Replaces NULL.
+    /// Replaces NULL by another value.
     pub(crate) fn or(self, other: Self) -> Self {
         Self::Call("coalesce", vec![self, other])
     }
 
-    /// Chooses between two results.
+    /// Chooses between two results by a condition.
     pub(crate) fn when(condition: Self, then: Self, otherwise: Self) -> Self {
         Self::Case(vec![(condition, then)], Some(Box::new(otherwise)))
     }

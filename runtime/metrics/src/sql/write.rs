@@ -1,4 +1,4 @@
-//! From trees to text. Everything that is composed is bracketed, so precedence plays no part.
+//! Conversion of statement trees to text, with brackets around every composed expression.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use watershed_dialect::Dialect;
 
 use super::tree::{Constant, Expr, Infix, JoinKind, Order, Relation, Select};
 
-/// Writes a statement.
+/// Returns the text of a statement in a dialect.
 pub(crate) fn write(select: &Select, dialect: &dyn Dialect) -> String {
     write_with_places(select, dialect).0
 }
 
-/// Writes a statement; says where its authors' texts begin, in bytes, in the order in which they stand.
+/// Returns the text of a statement, and the byte offsets of the authors' texts in it, in order.
 pub(crate) fn write_with_places(select: &Select, dialect: &dyn Dialect) -> (String, Vec<usize>) {
     let mut writer = Writer {
         dialect,
@@ -25,7 +25,7 @@ pub(crate) fn write_with_places(select: &Select, dialect: &dyn Dialect) -> (Stri
 struct Writer<'d> {
     dialect: &'d dyn Dialect,
     out: String,
-    /// The beginnings of authors' texts.
+    /// The byte offsets of the authors' texts.
     places: Vec<usize>,
 }
 
@@ -167,7 +167,7 @@ impl Writer<'_> {
         self.separated(items, ", ", Self::expr);
     }
 
-    /// Writes an author's text on lines of its own, so that a comment in it ends.
+    /// Writes an author's text on lines of its own, so that a trailing comment ends.
     fn foreign(&mut self, text: &str) {
         self.push("(\n");
         self.places.push(self.out.len());
