@@ -72,7 +72,7 @@ pub fn is_store(driver: &str) -> bool {
 }
 
 /// Returns the credentials for an object store that a connector states; none if the connector is for something else.
-/// The variables in `scope` must be unsealed.
+/// `variables` must be unsealed.
 ///
 /// # Errors
 /// When a template in the settings can't be executed.

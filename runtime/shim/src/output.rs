@@ -107,7 +107,7 @@ impl Outputs {
         true
     }
 
-    /// Returns the time of the next check; none if none is due.
+    /// Returns the time of the next check; none if no check is planned.
     pub(crate) fn due(&self) -> Option<u64> {
         let first = self.files.values().filter_map(|watched| watched.due).min();
         first.map(|due| due.max(self.looks_from))

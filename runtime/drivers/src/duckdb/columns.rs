@@ -77,8 +77,8 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Replaces types that do not fit by the types of the query itself, since a table made from the query has none for
-    /// NULL.
+    /// Takes the types of the query itself for columns that do not fit, since a table made from the query has no type
+    /// for NULL.
     pub(super) fn with_nulls(mut self, work: &Work<'_>, sql: &str) -> Result<Self, Failure> {
         let misfits = self.retyped.iter_mut().filter(|it| it.fit != Fit::Always);
         let mut misfits: Vec<&mut Retyped<'_>> = misfits.collect();

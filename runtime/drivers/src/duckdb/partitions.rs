@@ -118,7 +118,7 @@ fn forget_noted(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<()
     .map(drop)
 }
 
-/// Builds partitions into the stage of their output, in one transaction. Returns the notes that remain to be written.
+/// Builds partitions into the stage of their output, in one transaction. Returns the notes of the built partitions.
 async fn stage_partitions(
     engine: &Engine,
     steps: &[StageStep],
@@ -155,8 +155,8 @@ async fn stage_partitions(
         .await
 }
 
-/// Stages partitions in sequence while they are brief. Returns the notes that remain to be written, and the columns of
-/// the stage.
+/// Stages partitions in sequence while they are brief, and writes their notes. Returns the notes and the changes of the
+/// known schema.
 fn stage_all(
     engine: &Engine,
     work: &Work<'_>,

@@ -70,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// The pid of the shim.
+    /// Returns the pid of the shim.
     pub(super) fn shim(&self) -> u32 {
         self.shim.load(Ordering::Relaxed)
     }

@@ -44,7 +44,7 @@ async fn connect(target: &ProbeTarget, port: &str) -> Option<TcpStream> {
     TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.ok()
 }
 
-/// Sends a GET request. A redirect is not followed, so it fails unless its status is expected.
+/// Sends a GET request. Returns true if the status is expected; a redirect is not followed.
 async fn http(target: &ProbeTarget, port: &str, path: &str, (first, last): (u16, u16)) -> bool {
     let Some(stream) = connect(target, port).await else {
         return false;
@@ -69,7 +69,8 @@ async fn http(target: &ProbeTarget, port: &str, path: &str, (first, last): (u16,
     answer.is_ok_and(|answer| (first..=last).contains(&answer.status().as_u16()))
 }
 
-/// Runs a command where the process runs. At the time limit, dropping the future kills the command and its descendants.
+/// Runs a command where the process runs, and returns true if it exits with 0. At the time limit, dropping the future
+/// kills the command and its descendants.
 async fn run(target: &ProbeTarget, command: &[String]) -> bool {
     let Some(mut program) = Program::new(&target.cwd, command) else {
         return false;
