@@ -1,4 +1,4 @@
-//! The cases of the suite.
+//! Test cases of the suite, one module per subject.
 
 mod builds;
 mod cancels;

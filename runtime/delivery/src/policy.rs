@@ -88,7 +88,7 @@ pub fn of_exit(code: Option<i32>) -> Class {
 /// Position and state of another message in the same lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
-    /// Position among the sender's messages, ascending.
+    /// Position among the sender's messages; lower ones go first.
     pub order: u64,
     /// True if the message is neither delivered nor dead.
     pub is_open: bool,

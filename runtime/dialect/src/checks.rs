@@ -6,6 +6,7 @@ use crate::Dialect;
 /// each query is a whole statement unless its method says otherwise.
 pub trait Checks: Dialect {
     /// Returns a query for the values of a column that are not among the accepted texts, with their numbers of rows.
+    ///
     /// Each text is read as a value of the column's type; a text that the type does not have, or would have as another
     /// value, matches no row.
     fn unaccepted(&self, table: &str, column: &str, texts: &[String]) -> String;

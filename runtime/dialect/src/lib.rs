@@ -102,9 +102,9 @@ pub trait Dialect: Quoting {
 pub enum DataFormat {
     /// Lines of values with a separator, such as CSV or TSV.
     Csv,
-    /// Files of JSON documents.
+    /// JSON documents, one or many per file.
     Json,
-    /// Files of Parquet.
+    /// Columnar files in the format Apache Parquet.
     Parquet,
     /// Excel workbooks.
     Xlsx,

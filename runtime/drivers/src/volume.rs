@@ -36,7 +36,7 @@ impl Volume {
         })
     }
 
-    /// Returns the bytes missing for any work at all; 0 if there is enough space.
+    /// Returns the free bytes that are missing for the engine to work at all; 0 if there are enough.
     #[must_use]
     pub fn missing(&self) -> u64 {
         LEAST.saturating_sub(self.free)

@@ -103,7 +103,7 @@ fn last_of<'a>(
     of.into_iter().skip(surplus)
 }
 
-/// The results file of one replica whose checks run.
+/// The results file of one replica, open while its checks run.
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     path: PathBuf,

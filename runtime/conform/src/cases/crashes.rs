@@ -9,7 +9,7 @@ cases! {
     whatever_the_moment_of_death_each_call_is_whole_or_absent: Crash, Durable, Appears, Record, Names;
 }
 
-/// One call of the history that is interrupted.
+/// One call in the history of calls that a kill interrupts.
 #[derive(Debug)]
 enum Call {
     /// A build: resource, number, name and kind.

@@ -88,7 +88,7 @@ pub struct Notification {
     pub receiver: Receiver,
     /// Uid of the sending resource.
     pub sender: Uid,
-    /// Position among the sender's messages, ascending.
+    /// Position among the sender's messages; lower ones go first.
     pub order: u64,
 }
 
@@ -159,7 +159,7 @@ impl Connect for Only {
     }
 }
 
-/// Reconciler of notifications.
+/// Reconciler of notifications, which delivers each message.
 pub struct Notifications {
     connect: Arc<dyn Connect>,
     permits: Mutex<BTreeMap<String, Arc<Semaphore>>>,

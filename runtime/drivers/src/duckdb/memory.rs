@@ -80,7 +80,8 @@ fn prepare(engine: &Engine, work: &Work<'_>) -> Result<Option<u64>, Failure> {
     Ok(engine.parts.pool.memory_limit())
 }
 
-/// Lowers the memory limit and restores it. If the restoring fails, the limit may stay low, which nothing can mend.
+/// Requests an impossible memory limit, which the engine refuses only after releasing its cache, and restores the
+/// limit. If the restoring fails, the limit may stay low, which nothing can mend.
 fn let_go(work: &Work<'_>, limit: u64) -> Result<(), Failure> {
     work.run(STAYS, &[])?;
     // It says no, having let go of all that it could.

@@ -20,7 +20,7 @@ use crate::olap::{Object, OutputKind, Tag, Trashed};
 /// An object in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Name as written in the engine.
+    /// Name as spelled in the engine.
     pub(super) name: String,
     pub(super) kind: OutputKind,
     /// Tag of the output; `None` if the object is not ours.

@@ -18,7 +18,7 @@ pub enum Statement<'a> {
         /// Options for the reader, such as a delimiter.
         options: &'a [ReaderOption],
     },
-    /// One row with the detected format of a CSV file.
+    /// The detected format of a CSV file, as one row.
     Guesses {
         /// Path of the file, without patterns.
         path: &'a str,
@@ -52,9 +52,9 @@ pub enum Statement<'a> {
         /// Length of the interval, in seconds.
         seconds: u32,
     },
-    /// One row about changes of an attached lake: `id` and `made_ns`, number and time of the snapshot that would be
-    /// read now; `then_ns`, the time of snapshot `then`; `later`, the number of snapshots since; `touched`, true if any
-    /// of them may have changed the rows that are read.
+    /// Changes of an attached lake, as one row: `id` and `made_ns`, number and time of the snapshot that would be read
+    /// now; `then_ns`, the time of snapshot `then`; `later`, the number of snapshots since; `touched`, true if any of
+    /// them may have changed the rows that are read.
     Changes {
         /// Name under which the lake is attached.
         lake: &'a str,
@@ -96,8 +96,8 @@ pub enum Statement<'a> {
         /// Rule for rows that partitions have in common.
         common: Common<'a>,
     },
-    /// One row if all times in some columns would also be valid, and different, with day and month swapped; otherwise
-    /// none.
+    /// A check for swapped dates: one row if all times in some columns would also be valid, and different, with day and
+    /// month swapped; otherwise none.
     Swappable {
         /// Name of the table with the times.
         table: &'a str,

@@ -56,9 +56,10 @@ impl Ending for RenameError {
 }
 
 impl Outputs {
-    /// Determines the outcome of a change to an owner's output. If the engine did not report it, the output is looked
-    /// up: `done` gets the output that exists now, and returns the result if the change made it. Otherwise the error
-    /// remains, and the change is retried.
+    /// Determines the outcome of a change to an owner's output.
+    ///
+    /// If the engine did not report it, the output is looked up: `done` gets the output that exists now, and returns
+    /// the result if the change made it. Otherwise the error remains, and the change is retried.
     pub(super) async fn ended<T, E: Ending>(
         &self,
         end: Result<T, E>,

@@ -73,7 +73,7 @@ fn is_made_here(outputs: &Outputs, names: &[String]) -> bool {
     !reads.inputs.is_empty() || !reads.files.is_empty()
 }
 
-/// Collector of the builds behind tables.
+/// A collector that finds the builds behind tables and views.
 struct Models<'a> {
     reader: &'a Reader,
     outputs: &'a Outputs,

@@ -38,7 +38,7 @@ pub(crate) fn options(at_once: usize) -> KindOptions {
     shared::options(KIND).concurrency(at_once).cancel_deadline(CANCEL)
 }
 
-/// Reconciler of jobs.
+/// Reconciler of jobs, which runs each program to completion.
 pub struct JobReconciler {
     pub(crate) shared: Arc<Shared>,
 }

@@ -229,9 +229,11 @@ fn surplus_of_target(target: u64, replicas: &[Replica], surplus: u32) -> Vec<Rep
     found
 }
 
-/// Returns the replicas of other releases that may be stopped now. The remaining ones, ready or not, and the done ones
-/// of the target stay at least as many as needed, since an unready replica may recover and a new one may never be
-/// ready. Completed ones, and unready ones that don't belong to the serving release, are always stopped.
+/// Returns the replicas of other releases that may be stopped now.
+///
+/// The remaining ones, ready or not, and the done ones of the target stay at least as many as needed, since an unready
+/// replica may recover and a new one may never be ready. Completed ones, and unready ones that don't belong to the
+/// serving release, are always stopped.
 fn others_to_stop(
     bounds: Bounds,
     target: u64,

@@ -44,7 +44,7 @@ pub(crate) fn options() -> KindOptions {
         .deadline(Duration::from_secs(300))
 }
 
-/// Reconciler of replicas, each with one process.
+/// Reconciler of replicas, which starts and watches one process for each.
 pub struct ReplicaReconciler {
     pub(crate) shared: Arc<Shared>,
 }

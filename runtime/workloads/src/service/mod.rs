@@ -53,7 +53,7 @@ pub(crate) fn options() -> KindOptions {
         })
 }
 
-/// Reconciler of services.
+/// Reconciler of services, which keeps the wanted number of replicas.
 pub struct ServiceReconciler {
     pub(crate) shared: Arc<Shared>,
 }

@@ -24,7 +24,7 @@ pub(super) enum Life {
     Made,
     /// Started, and not ended.
     Running,
-    /// Its process has ended.
+    /// The container's process has ended.
     Ended,
 }
 
