@@ -50,8 +50,7 @@ impl Core {
         }
     }
 
-    /// Handles the late return of an abandoned invocation: its result is dropped, and everything that it blocked is
-    /// requested.
+    /// Handles the late return of an abandoned invocation: drops its result, requests what it blocked.
     pub(super) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
         let repeats = self.record(slot, run, RunResult::Cancelled, None);
         if self.graph[slot].life() != Life::Gone {

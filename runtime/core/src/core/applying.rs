@@ -159,8 +159,7 @@ impl<'a> Applying<'a> {
         steps.filter_map(slot).collect()
     }
 
-    /// Stops counting deletes and renames that abandoned invocations keep from running. Runs once every name of the
-    /// batch is bound.
+    /// Stops counting deletes and renames that abandoned invocations block; runs once all names are bound.
     fn free_what_is_kept_out(&mut self, marked: &[Slot]) {
         for &slot in marked {
             let counts = self.core.graph.get(slot).is_some_and(|it| it.op_counts());

@@ -177,8 +177,7 @@ impl Calling<'_> {
         ))
     }
 
-    /// Requests a resource for a caller (request 4). A call from inside an invocation is only recorded, because an
-    /// invocation may not wait.
+    /// Requests a resource for a caller (request 4); an invocation's own call is only recorded, as it may not wait.
     fn request(&mut self, slot: Slot, why: Trigger, cause: Cause) -> Option<Answer> {
         // Its own reason goes into the chain, so that a request made by code can be followed to the edit behind it.
         let caller = self.by.and_then(|by| self.core.graph.run(by));

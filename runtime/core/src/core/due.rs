@@ -48,8 +48,7 @@ impl Core {
         }
     }
 
-    /// Requests a resource whose requeue time is due, and clears that time. During a shutdown the stored time is kept
-    /// for the next start.
+    /// Requests a resource whose requeue time is due, and clears that time, but keeps it during a shutdown.
     fn requeue_is_due(&mut self, slot: Slot) {
         if !self.is_serving() || !self.graph.get(slot).is_some_and(|it| it.is_live()) {
             return;

@@ -118,8 +118,7 @@ impl Core {
         self.end_drain(now, CommitNow::Yes, effects);
     }
 
-    /// Ends a drain like [`flush`](Self::flush), without a commit: for a host that expects more inputs for the same
-    /// commit.
+    /// Ends a drain like [`flush`](Self::flush), without a commit: for hosts that expect more inputs for it.
     pub fn flush_but_commit(&mut self, now: Now, effects: &mut Vec<Effect>) {
         self.end_drain(now, CommitNow::No, effects);
     }

@@ -138,8 +138,7 @@ impl Core {
             .defer(&mut self.graph, &mut self.timers, self.now.mono, (slot, timer))
     }
 
-    /// Updates the claims of a resource to its rename intent, and requests the resources that waited for a released
-    /// name.
+    /// Updates the claims of a resource to its rename intent, and requests what waited for a released name.
     pub(super) fn claim_former_names(&mut self, slot: Slot) {
         for name in self.graph.claim_former_names(slot) {
             self.give_up(name, slot);
