@@ -1,4 +1,4 @@
-//! The cascade: how far each part may go, and what failed parts mean for their owner.
+//! The cascade: the decisions on how far each part may go, and the effect of failed parts on their owner.
 //!
 //! Only this decides what parts may do, so order and gates are one function of what is there.
 
@@ -9,79 +9,79 @@ use crate::stages::{Stage, Stages};
 /// A part as its owner sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Seat<'a> {
-    /// The name, for messages.
+    /// The name of the part, for messages.
     pub(crate) name: &'a str,
-    /// The place in the order: parts of equal order move together.
+    /// The place in the order of parts; parts in the same place move together.
     pub(crate) order: u32,
-    /// The stage that lets later parts go on; none if they need not wait for this one.
+    /// The stage that this part must reach before later parts go on; none if later parts need not wait.
     pub(crate) gates_next: Option<&'a Stage>,
-    /// The state in which it is found.
+    /// The state in which the part was found.
     pub(crate) found: PartState<'a>,
 }
 
-/// The state in which a part is found.
+/// The state of a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartState<'a> {
-    /// There is no such resource.
+    /// No resource for this part exists.
     Missing,
-    /// It is a managed one.
+    /// The part is a managed resource.
     Managed {
-        /// The lifecycle and where it is; none before its first pass.
+        /// The stages of the part and its present stage; none before its first pass.
         at: Option<(&'a Stages, &'a Stage)>,
-        /// The stage that it is to reach.
+        /// The stage that the part should reach.
         desired: &'a Stage,
-        /// The part of the lifecycle that it is allowed now.
+        /// The present limit on the stages of the part.
         allowed: Allowed,
-        /// Set if nothing of it is left, nothing is under way, and nothing is wanted of it.
+        /// True if nothing of the part is left, no step is under way, and no stage is wanted.
         idle: bool,
-        /// Set if its attempts are used up, or those of one of its own parts.
+        /// True if the attempts of the part, or of one of its own parts, are used up.
         failed: bool,
     },
-    /// It is of another kind, which has no stages.
+    /// The part is of a kind without stages.
     Other {
-        /// Set if it can be used.
+        /// True if the part is ready for use.
         ready: bool,
-        /// Set if it has failed for good.
+        /// True if the part has failed permanently.
         failed: bool,
-        /// Set while it is being deleted.
+        /// True while the part is being deleted.
         leaving: bool,
     },
 }
 
-/// The distance that an owner lets its parts go.
+/// The level to which an owner's parts may rise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
-    /// Everything goes, the last in order first: nothing is wanted, or a part has failed and what stands on it goes before it.
+    /// All parts are removed, the last in order first, because no stage is wanted or a part has failed.
     Down,
-    /// Nothing changes: the owner itself is not where its parts could use it.
+    /// No part changes, because the owner is absent or must not be built further.
     Keep,
-    /// As far as the early stages.
+    /// Parts go as far as their early stages.
     Early,
-    /// As far as is desired, in order.
+    /// Parts go as far as desired, in order.
     Full,
 }
 
 /// The decision about a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// A managed part is there and may go so far.
+    /// A managed part exists, with this limit on its stages.
     Allow(Allowed),
-    /// A part of another kind is there.
+    /// A part without stages is created.
     Create,
-    /// A part of another kind is deleted.
+    /// A part without stages is deleted.
     Delete,
-    /// It stays as it is.
+    /// The part stays unchanged.
     Keep,
 }
 
-/// The meaning of failed parts.
+/// The effect of failed parts on their owner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict<'a> {
-    /// None has failed.
+    /// No part has failed.
     Fine,
-    /// Some have, and the others go on.
+    /// The named parts have failed, and the others continue.
     Degraded(Vec<&'a str>),
-    /// The owner has failed, by the part of this name.
+    /// The owner has failed because of the named part.
     Failed(&'a str),
 }
 
@@ -95,7 +95,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Returns true if the part has gone as far as its early stage allows, or further.
+    /// Returns true if the part has reached its early stage, or its desired stage if that comes first.
     pub(crate) fn is_early(&self) -> bool {
         match &self.found {
             PartState::Managed {
@@ -108,7 +108,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Returns true if the part has gone further than its early stage allows, and is not gone.
+    /// Returns true if the part is past its early stage and not gone.
     pub(crate) fn is_beyond_early(&self) -> bool {
         match &self.found {
             PartState::Managed {
@@ -120,7 +120,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Returns true if the part is where it is desired to be, or beyond.
+    /// Returns true if the part has reached its desired stage.
     pub(crate) fn is_full(&self) -> bool {
         match &self.found {
             PartState::Managed {
@@ -133,7 +133,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Returns true if later parts need not wait for this one.
+    /// Returns true if later parts need not wait for this part.
     fn is_open(&self) -> bool {
         let Some(gate) = self.gates_next else { return true };
         match &self.found {
@@ -162,7 +162,7 @@ impl Seat<'_> {
     }
 }
 
-/// Returns what is to become of each part, in their order. `managed` says of each whether it has stages.
+/// Returns a decision for each part, in the order given. `managed` tells for each part whether it has stages.
 ///
 /// A gate holds back; it takes nothing back that it has let through, and neither does a part that fell behind.
 pub(crate) fn cascade(level: Level, seats: &[Seat<'_>], managed: &[bool]) -> Vec<Order> {
@@ -204,19 +204,19 @@ fn for_other(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
     }
 }
 
-/// True if nothing is left of all parts that come later.
+/// Returns true if nothing is left of any part that comes later in the order.
 fn are_down_behind(seat: &Seat<'_>, seats: &[Seat<'_>]) -> bool {
     let mut behind = seats.iter().filter(|other| other.order > seat.order);
     behind.all(Seat::is_down)
 }
 
-/// True if all parts that come first have reached their gates.
+/// Returns true if all parts that come earlier in the order have reached their gates.
 fn is_open_for(seat: &Seat<'_>, seats: &[Seat<'_>]) -> bool {
     let mut before = seats.iter().filter(|other| other.order < seat.order);
     before.all(Seat::is_open)
 }
 
-/// Returns what failed parts mean for their owner.
+/// Returns the effect of failed parts on their owner.
 pub(crate) fn verdict<'a>(seats: &[Seat<'a>], meaning: OnPartFailure) -> Verdict<'a> {
     let failed: Vec<&str> = seats
         .iter()
@@ -231,7 +231,7 @@ pub(crate) fn verdict<'a>(seats: &[Seat<'a>], meaning: OnPartFailure) -> Verdict
     }
 }
 
-/// Returns the stage of an owner: its own, as far as its parts have come along.
+/// Returns the stage of an owner with its parts: its own stage, or an earlier one if parts lag behind.
 pub(crate) fn rolled_up<'a>(stages: &'a Stages, own: &'a Stage, seats: &[Seat<'_>]) -> &'a Stage {
     if own == stages.first() || seats.is_empty() {
         return own;
@@ -263,7 +263,8 @@ mod tests {
         stages.with_early("prepared").unwrap()
     }
 
-    /// A part as one character of a stage (`.` missing, `?` before its first pass) and one of what it is allowed.
+    /// A notation for tests: each part is one character for its stage (`.` missing, `?` before its first pass) and one
+    /// for its permission.
     struct Table {
         stages: Stages,
         names: Vec<Stage>,
@@ -301,7 +302,7 @@ mod tests {
             }
         }
 
-        /// Parts of orders 1, 1 and 2; those of order 1 gate by `active`.
+        /// Returns three parts: two of order 1 with the gate `active`, and one of order 2.
         fn seats(&self, found: &str) -> Vec<Seat<'_>> {
             let orders = [1, 1, 2];
             let seat = |(at, text)| Seat {
@@ -326,7 +327,7 @@ mod tests {
         }
     }
 
-    /// M7.
+    /// Checks that parts rise in order through their gates, and are removed in reverse order (rule M7).
     #[test]
     fn parts_go_up_in_order_through_their_gates_and_down_in_reverse() {
         let table = Table::new();
@@ -370,7 +371,7 @@ mod tests {
         }
     }
 
-    /// M7.
+    /// Checks order and gates for all combinations of three parts (rule M7).
     #[test]
     fn no_part_is_allowed_more_than_order_and_gates_say_whatever_is_found() {
         let table = Table::new();
@@ -431,7 +432,7 @@ mod tests {
         assert_eq!(decide(Level::Keep, "dA", other(true)), Order::Keep);
     }
 
-    /// M6.
+    /// Checks when failed parts fail their owner, for both settings (rule M6).
     #[test]
     fn a_failed_part_fails_its_owner_at_once_or_only_when_all_have_failed() {
         let table = Table::new();
@@ -452,7 +453,7 @@ mod tests {
         assert_eq!(verdict(&[], OnPartFailure::Continue), Verdict::Fine);
     }
 
-    /// M8.
+    /// Checks the stage of an owner with its parts (rule M8).
     #[test]
     fn an_owner_is_as_far_as_itself_and_its_parts() {
         let table = Table::new();

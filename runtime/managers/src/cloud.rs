@@ -1,4 +1,4 @@
-//! Events as CloudEvents 1.0 describes them: <https://github.com/cloudevents/spec>.
+//! Events in the format of CloudEvents 1.0: <https://github.com/cloudevents/spec>.
 //!
 //! Read in three modes: *structured* (one JSON object), *batch* (an array of them), *binary* (attributes as headers, the
 //! body as data). Extensions are kept; what is wrong is named.
@@ -11,37 +11,37 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use watershed_schedule::jiff;
 
-/// The largest body that is read.
+/// The largest body of a request, in bytes.
 pub const BODY_MAX: usize = 256 * 1024;
-/// The most events of one batch. Each is stored, so a body of tiny ones must not become very many rows.
+/// The largest number of events in one batch, which limits the rows that one request creates.
 pub const BATCH_MAX: usize = 1_000;
 
-/// One event.
+/// An event in the format of CloudEvents 1.0.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CloudEvent {
-    /// Identifies it among those of its source.
+    /// The identifier of the event, unique within its source.
     pub id: String,
-    /// The context in which it happened.
+    /// The source of the event, such as a URI of the system that sent it.
     pub source: String,
-    /// The sort of event.
+    /// The type of the event.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The thing that it is about.
+    /// The subject of the event, such as the name of a resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The time at which it happened, as it was written.
+    /// The time at which the event happened, as the sender wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// The media type of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datacontenttype: Option<String>,
-    /// The schema of the data.
+    /// The address of the schema of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataschema: Option<String>,
-    /// Attributes beyond the specification, in their canonical text.
+    /// The attributes that the specification does not define, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extensions: BTreeMap<String, Value>,
-    /// The data, if there are any.
+    /// The data of the event, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
 }
@@ -50,13 +50,13 @@ pub struct CloudEvent {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
-    /// A value, also a text.
+    /// A JSON value; data in text form are a JSON string.
     Json(Value),
-    /// Bytes, in base64.
+    /// Bytes, encoded in base64.
     Base64(String),
 }
 
-/// The reasons for which events are refused.
+/// The reason why events are refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadEvent {
     /// The body is larger than [`BODY_MAX`].
@@ -65,15 +65,15 @@ pub enum BadEvent {
     /// A batch has more than [`BATCH_MAX`] events.
     #[error("a batch has at most {BATCH_MAX} events")]
     TooMany,
-    /// The body is no JSON of the expected shape.
+    /// The body is not JSON of the expected form; the text describes the error.
     #[error("the body can't be read: {0}")]
     Body(String),
     /// An attribute is missing or wrong.
     #[error("the attribute \"{attribute}\" {problem}")]
     Attribute {
-        /// The attribute.
+        /// The name of the attribute.
         attribute: String,
-        /// The mistake in it.
+        /// The description of the error.
         problem: &'static str,
     },
 }
@@ -88,7 +88,7 @@ impl BadEvent {
 }
 
 impl CloudEvent {
-    /// Returns an event with nothing but what must be there.
+    /// Returns an event with the required attributes only.
     pub fn new(id: impl Into<String>, source: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -103,19 +103,19 @@ impl CloudEvent {
         }
     }
 
-    /// Returns the same about something.
+    /// Returns the event with a subject.
     #[must_use]
     pub fn about(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
         self
     }
 
-    /// Returns the name by which it counts once: source and id.
+    /// Returns the source and the id in one text, which identifies the event, so that a repetition is recognized.
     pub fn identity(&self) -> String {
         format!("{} {}", self.source, self.id)
     }
 
-    /// Returns the event as one JSON object, the structured mode.
+    /// Returns the event as one JSON object, in structured mode.
     pub fn to_structured(&self) -> Value {
         let mut object: Map<String, Value> = self.extensions.clone().into_iter().collect();
         let mut put = |name: &str, value: Option<&String>| {
@@ -139,7 +139,7 @@ impl CloudEvent {
         Value::Object(object)
     }
 
-    /// Reads the body of a request with its headers, in whichever mode they say. Header names are lower case.
+    /// Reads events from a request, in the mode that its headers name. Header names must be in lower case.
     ///
     /// # Errors
     /// [`BadEvent`] with the attribute that is wrong.
@@ -158,7 +158,7 @@ impl CloudEvent {
         }
     }
 
-    /// Reads one JSON object.
+    /// Reads one event in structured mode, a JSON object.
     ///
     /// # Errors
     /// [`BadEvent`] with the attribute that is wrong.
@@ -170,7 +170,7 @@ impl CloudEvent {
         Self::from_object(object)
     }
 
-    /// Reads a JSON array of events: all or none.
+    /// Reads events in batch mode, a JSON array; one invalid event refuses all.
     ///
     /// # Errors
     /// [`BadEvent`] with the attribute that is wrong.
@@ -239,14 +239,14 @@ fn unreadable(error: serde_json::Error) -> BadEvent {
     BadEvent::Body(error.to_string())
 }
 
-/// The attributes that were read so far.
+/// The attributes read so far.
 #[derive(Default)]
 struct Attributes {
     known: BTreeMap<&'static str, String>,
     extensions: BTreeMap<String, Value>,
 }
 
-/// The attributes that the specification names.
+/// The attributes that the specification defines.
 const KNOWN: [&str; 8] = [
     "id",
     "source",
@@ -336,7 +336,7 @@ impl Attributes {
     }
 }
 
-/// The media type without parameters, in lower case.
+/// Returns the media type in lower case, without its parameters.
 fn media_type(content_type: &str) -> String {
     let (media, _) = content_type.split_once(';').unwrap_or((content_type, ""));
     media.trim().to_ascii_lowercase()
@@ -347,7 +347,7 @@ fn is_json(content_type: &str) -> bool {
     media == "application/json" || media == "text/json" || media.ends_with("+json")
 }
 
-/// The text of a header: quotes around it and `%XX` in it are undone.
+/// Decodes the value of a header: removes quotes around it and decodes `%XX`. Returns none if it is invalid.
 fn percent_decoded(value: &str) -> Option<String> {
     let inside = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let mut bytes = Vec::with_capacity(value.len());
@@ -401,7 +401,7 @@ mod tests {
         })
     }
 
-    /// M12.
+    /// Checks an event with all attributes, read and stored (rule M12).
     #[test]
     fn an_event_with_everything_is_read_and_comes_back_from_its_stored_form() {
         let event = structured(&full()).unwrap();
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<CloudEvent>(&stored).unwrap(), event);
     }
 
-    /// M12.
+    /// Checks that errors name the invalid attribute (rule M12).
     #[test]
     fn what_is_wrong_is_named_by_its_attribute() {
         let wrong = |name: &str, value: Value| {
@@ -452,7 +452,7 @@ mod tests {
         }
     }
 
-    /// M12.
+    /// Checks that an event is equal in all three modes (rule M12).
     #[test]
     fn the_three_modes_say_the_same() {
         let object = json!({"specversion": "1.0", "id": "1", "source": "/lab", "type": "lab.done", "subject": "Euro €",

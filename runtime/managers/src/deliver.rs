@@ -1,4 +1,4 @@
-//! The door for events: each match is stored, and the resource is told to look.
+//! The delivery of events: storage for each resource concerned, which is then asked to look.
 
 use std::collections::BTreeMap;
 
@@ -9,52 +9,52 @@ use crate::cloud::{BadEvent, CloudEvent};
 use crate::desired::desired_of;
 use crate::record::record_of;
 
-/// The kind of the hidden resources that events are stored as. It needs no reconciler.
+/// The kind of the hidden resources that store events. It has no reconciler.
 pub const EVENT_KIND: &str = "event";
-/// The newest events of a resource are kept, so many of them: for as long one that comes again counts once.
+/// The largest number of events kept for each resource; the oldest are deleted. A repetition is recognized while its
+/// event is kept.
 pub const EVENTS_KEPT: usize = 64;
 
-/// An event as it is stored.
+/// The spec of a stored event.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Received {
-    /// The event.
+    /// The event as received.
     pub event: CloudEvent,
 }
 
 json_message!(Received, format = 1);
 
-/// A resource that an event concerns.
+/// The delivery of an event to one resource.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delivery {
-    /// The resource.
+    /// The resource that the event concerns.
     pub key: Key,
-    /// False if the event had come before, and counts no second time.
+    /// False if the resource already has this event, so that it has no further effect.
     pub is_new: bool,
 }
 
-/// Events that were taken in by one request.
+/// The counts of events that one request delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// The number of events.
+    /// The number of events in the request.
     pub events: usize,
-    /// The number of times that one concerns a resource.
+    /// The number of deliveries, one for each event and resource concerned.
     pub matched: usize,
 }
 
-/// The reasons for which a request with events is not answered with 202.
+/// The reason why a request with events is not answered with status 202.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    /// It is no request with events.
+    /// The request contains no valid events.
     #[error(transparent)]
     Bad(#[from] BadEvent),
-    /// Its events are stored in part or not at all, and may be sent again.
+    /// Some or all events could not be stored; the request may be repeated.
     #[error("the events are not stored")]
     NotStored(#[from] EditError),
 }
 
 impl NotTaken {
-    /// Returns the HTTP status that says so: 413 for what is too much, 400 for what is wrong, 503 for what may be
-    /// sent again.
+    /// Returns the HTTP status of the answer: 413 for too much, 400 for invalid events, 503 for a request to repeat.
     pub fn status(&self) -> u16 {
         match self {
             Self::Bad(BadEvent::TooLarge | BadEvent::TooMany) => 413,
@@ -64,7 +64,7 @@ impl NotTaken {
     }
 }
 
-/// Takes events in for the resources of some kinds. Cheap to clone.
+/// A receiver of events for the resources of some kinds. Cheap to clone.
 ///
 /// ```
 /// # use watershed_controller::Controller;
@@ -86,7 +86,7 @@ pub struct EventDoor {
 }
 
 impl EventDoor {
-    /// Returns the door to the resources of these kinds, which are managed ones.
+    /// Returns a receiver for the resources of these kinds, all of them kinds of managed resources.
     pub fn new<K: Into<Kind>>(handle: Handle, kinds: impl IntoIterator<Item = K>) -> Self {
         Self {
             handle,
@@ -94,8 +94,8 @@ impl EventDoor {
         }
     }
 
-    /// Takes in the events of an HTTP request, in whichever mode its headers say (names in lower case), and returns
-    /// when all are stored: the answer is 202 then.
+    /// Delivers the events of an HTTP request in any mode, and returns once all are stored, so that the answer is 202.
+    /// Header names must be in lower case.
     ///
     /// Cancel-safe, as [`deliver`](Self::deliver).
     ///
@@ -113,7 +113,8 @@ impl EventDoor {
         Ok(taken)
     }
 
-    /// Stores an event for each resource that it concerns, and returns how many those are, also if it had come before.
+    /// Stores an event for each resource that it concerns, and returns the number of those resources. Repetitions count
+    /// too.
     ///
     /// All are stored when this returns: each has its effect once, in spite of any crash. Cancel-safe: of a dropped call
     /// the event is stored for some or all, and may be sent again.
@@ -124,7 +125,7 @@ impl EventDoor {
         Ok(self.deliver_to(event).await?.len())
     }
 
-    /// The same, and returns the resources that it concerns.
+    /// Stores an event like [`deliver`](Self::deliver), and returns the resources that it concerns.
     ///
     /// # Errors
     /// If it could not be stored.
@@ -133,7 +134,7 @@ impl EventDoor {
         Ok(delivered.map(|delivery| delivery.key).collect())
     }
 
-    /// The same, and says of each resource whether the event is new to it.
+    /// Stores an event like [`deliver`](Self::deliver), and returns for each resource whether the event is new to it.
     ///
     /// # Errors
     /// If it could not be stored.
@@ -154,7 +155,8 @@ impl EventDoor {
         Ok(matched)
     }
 
-    /// Stores an event for a resource. Returns false if it is stored already.
+    /// Stores an event for a resource, and asks the resource to look. Returns false if the event is already stored or
+    /// the resource is gone.
     async fn store(&self, event: &CloudEvent, target: &Resource) -> Result<bool, EditError> {
         // Sources are URIs of any length, and names are neither with slashes nor long.
         let identity = blake3::hash(event.identity().as_bytes()).to_hex();
@@ -180,7 +182,7 @@ impl EventDoor {
     }
 }
 
-/// Returns true if a rule of the resource, or a step of it that waits, is for the event.
+/// Returns true if a rule or a waiting step of the resource is meant for the event.
 fn is_concerned(resource: &Resource, event: &CloudEvent) -> bool {
     let name = resource.row.name.as_str();
     let by_rule = desired_of(&resource.row.spec)

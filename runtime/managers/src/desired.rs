@@ -1,4 +1,4 @@
-//! The wish for a resource, beside its kind's own part.
+//! The desired stage of a resource and its conditions, which all kinds have.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use crate::goal::Allowed;
 use crate::stages::Stage;
 use crate::window::Timed;
 
-/// The stage that is wanted, when, and what a failed part means.
+/// The stage that is desired, the window for it, and the effect of failed parts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Desired {
-    /// The stage.
+    /// The desired stage.
     pub stage: Stage,
-    /// The window in which it is wanted; none for always.
+    /// The window in which the stage is desired; always if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Timed>,
-    /// The meaning of a failed part.
+    /// The effect of a failed part.
     #[serde(default)]
     pub on_part_failure: OnPartFailure,
-    /// The events that change what is desired.
+    /// The rules for events that change the desired stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_events: Vec<Rule>,
-    /// The part of the lifecycle that the owner allows. Owners alone set it.
+    /// The limit on the resource's stages; set by the owner only.
     #[serde(default)]
     pub allowed: Allowed,
-    /// The moment from which nothing may be left. Owners alone set it.
+    /// The time from which nothing of the resource may be left; set by the owner only, and none without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup_by: Option<Timestamp>,
-    /// The number of times that the stage was set by [`set`](Self::set). What an event set is over when it rises, also if
-    /// the stage is the one of before.
+    /// The number of calls of [`set`](Self::set). A new call ends the effect of earlier events, even if the stage stays
+    /// the same.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub edits: u64,
 }
@@ -43,19 +43,19 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The meaning of a failed part for its owner.
+/// The effect of a failed part on its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnPartFailure {
-    /// The owner fails and all parts go: later ones depend on earlier ones.
+    /// The owner fails and all parts are removed, since later parts depend on earlier ones.
     #[default]
     Abort,
-    /// The others go on; the owner fails when all have failed.
+    /// The other parts continue; the owner fails once all parts have failed.
     Continue,
 }
 
 impl Desired {
-    /// Returns the wish for a stage, always.
+    /// Returns a desired stage without a window or further conditions.
     pub fn stage(stage: impl Into<Stage>) -> Self {
         Self {
             stage: stage.into(),
@@ -68,20 +68,20 @@ impl Desired {
         }
     }
 
-    /// Sets the stage, in place of what an event set as well; returns the one before.
+    /// Sets the desired stage, and ends the effect of earlier events on it. Returns the stage set here before.
     pub fn set(&mut self, stage: impl Into<Stage>) -> Stage {
         self.edits = self.edits.saturating_add(1);
         std::mem::replace(&mut self.stage, stage.into())
     }
 
-    /// Returns the same within a window.
+    /// Returns the same with a window.
     #[must_use]
     pub fn within(mut self, window: Timed) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// Returns the same with a meaning of failed parts.
+    /// Returns the same with an effect of failed parts.
     #[must_use]
     pub fn on_part_failure(mut self, meaning: OnPartFailure) -> Self {
         self.on_part_failure = meaning;
@@ -96,7 +96,7 @@ impl Desired {
     }
 }
 
-/// The spec of a managed resource: what is desired, and the kind's own part.
+/// The spec of a managed resource: its desired stage, and the spec of its kind.
 ///
 /// ```
 /// use watershed_controller::{Message, json_message};
@@ -113,14 +113,14 @@ impl Desired {
 /// ```
 #[derive(Debug)]
 pub struct Wanted<S> {
-    /// The part that all kinds have.
+    /// The desired stage and its conditions, which all kinds have.
     pub desired: Desired,
-    /// The kind's own part.
+    /// The spec of the kind.
     pub spec: Arc<S>,
 }
 
 impl<S> Wanted<S> {
-    /// Returns the two together.
+    /// Returns a spec made of both parts.
     pub fn new(desired: Desired, spec: S) -> Self {
         Self {
             desired,
@@ -138,11 +138,11 @@ impl<S> Clone for Wanted<S> {
     }
 }
 
-/// The first part of the bytes of a spec.
+/// The first part of an encoded spec.
 #[derive(Serialize, Deserialize)]
 struct Head {
     desired: Desired,
-    /// The format of the kind's own part, which follows.
+    /// The format of the kind's spec, which follows.
     format: u32,
 }
 
@@ -163,13 +163,13 @@ impl<S: Message> Message for Wanted<S> {
     }
 }
 
-/// Encodes a spec whose own part has been encoded.
+/// Encodes a spec from its first part and the encoded spec of the kind.
 pub(crate) fn encode_wanted(desired: &Desired, format: u32, own: &[u8]) -> Result<Vec<u8>, EncodeError> {
     let desired = desired.clone();
     join(&Head { desired, format }, own)
 }
 
-/// Reads the part that all kinds have.
+/// Reads the first part of an encoded spec, which all kinds have.
 ///
 /// # Errors
 /// If the bytes are not those of a managed resource's spec.
@@ -177,7 +177,7 @@ pub fn desired_of(spec: &[u8]) -> Result<Desired, DecodeError> {
     Ok(split::<Head>(spec)?.0.desired)
 }
 
-/// Returns the bytes of a spec with another wish, the kind's own part as it was.
+/// Returns an encoded spec with another first part and the same spec of the kind.
 ///
 /// # Errors
 /// If the bytes are not those of a managed resource's spec.

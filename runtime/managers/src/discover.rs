@@ -1,4 +1,4 @@
-//! Things outside that belong to no resource: reported, and left alone.
+//! The search for orphans: things outside that belong to no resource. They are only reported.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::teardown::{Remains, teardown_kind};
 /// The time between two searches.
 pub const DISCOVER_EVERY: Duration = Duration::from_secs(300);
 
-/// The search for orphans of one kind. It decides nothing: what it finds is for people.
+/// The search for orphans of one kind. Its findings are for people; nothing else depends on them.
 pub struct Discovery<M> {
     manager: Arc<M>,
 }
@@ -29,7 +29,7 @@ impl<M: Manager> Discovery<M> {
         Self { manager }
     }
 
-    /// Returns what belongs to no resource, and to none that is being torn down.
+    /// Returns the things outside that belong neither to a resource nor to a teardown.
     ///
     /// # Errors
     /// If the manager can't list.
@@ -41,7 +41,7 @@ impl<M: Manager> Discovery<M> {
         Ok(found)
     }
 
-    /// Searches at once and then every [`DISCOVER_EVERY`], and hands over what it found. Runs until it is dropped.
+    /// Searches for orphans at once and then every [`DISCOVER_EVERY`], and reports the result each time. Never returns.
     ///
     /// Cancel-safe.
     pub async fn run(&self, handle: Handle, mut report: impl FnMut(Result<Vec<DiscoveredItem>, Error>)) {

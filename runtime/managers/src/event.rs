@@ -1,37 +1,38 @@
-//! Events: which of them concern a resource, and what they do to it.
+//! The rules for events: the events meant, and their effect on a resource.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cloud::CloudEvent;
 use crate::stages::Stage;
 
-/// The events that are meant: by type, source and subject.
+/// A condition on events: their type, source and subject.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EventMatch {
-    /// The type; one that ends in `*` stands for all that begin so.
+    /// The type of the events; a final `*` stands for any ending.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The source; none for any.
+    /// The source of the events; any source if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The subject; none for the name of the resource.
+    /// The subject of the events; the name of the resource if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
-/// The effect of events that match.
+/// The effect of the events that meet a condition.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rule {
-    /// The events that are meant.
+    /// The condition on the events.
     #[serde(flatten)]
     pub on: EventMatch,
-    /// The stage that is desired from then on, until an edit of what is desired; none to look again only.
+    /// The stage that the events set as desired, until the spec's desired stage is edited; if none, events only cause a
+    /// look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired: Option<Stage>,
 }
 
 impl EventMatch {
-    /// Returns the match of a type, from any source, about the resource itself.
+    /// Returns the condition for events of a type, from any source, whose subject is the resource.
     pub fn of(kind: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),
@@ -40,21 +41,21 @@ impl EventMatch {
         }
     }
 
-    /// Returns the same for one source alone.
+    /// Returns the same condition for one source only.
     #[must_use]
     pub fn from(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Returns the same for another subject than the resource's name.
+    /// Returns the same condition with a subject other than the name of the resource.
     #[must_use]
     pub fn about(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
         self
     }
 
-    /// Returns true if an event is meant, for a resource of this name.
+    /// Returns true if an event meets the condition, for a resource of this name.
     pub fn matches(&self, event: &CloudEvent, name: &str) -> bool {
         let is_of_type = match self.kind.strip_suffix('*') {
             Some(beginning) => event.kind.starts_with(beginning),
@@ -67,7 +68,7 @@ impl EventMatch {
 }
 
 impl Rule {
-    /// Returns the rule that an event of a type sets what is desired.
+    /// Returns a rule by which events set the desired stage.
     pub fn sets(on: EventMatch, desired: impl Into<Stage>) -> Self {
         Self {
             on,
@@ -75,7 +76,7 @@ impl Rule {
         }
     }
 
-    /// Returns the rule that the resource is looked at again.
+    /// Returns a rule by which events only cause a look at the resource.
     pub fn looks(on: EventMatch) -> Self {
         Self { on, desired: None }
     }
@@ -85,7 +86,7 @@ impl Rule {
 mod tests {
     use super::*;
 
-    /// M12.
+    /// Checks all combinations of type, source and subject (rule M12).
     #[test]
     fn an_event_is_matched_by_type_source_and_subject_in_every_combination() {
         let event = |kind: &str, source: &str, subject: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Bytes of two parts: a head that every kind shares, as JSON, and the kind's own message behind it.
+//! The encoding of bytes in two parts: a JSON head that all kinds share, and the kind's own message.
 //!
 //! The own part is kept as its encoder made it, so that it may be anything, and readers of the head need not know its type.
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use watershed_controller::message::{DecodeError, EncodeError, from_json, to_json};
 
-/// Puts a head in front of a kind's own bytes.
+/// Joins a head and a kind's own bytes.
 pub(crate) fn join<H: Serialize>(head: &H, own: &[u8]) -> Result<Vec<u8>, EncodeError> {
     let head = to_json(head)?;
     let length = u32::try_from(head.len()).map_err(|error| EncodeError {
@@ -20,7 +20,7 @@ pub(crate) fn join<H: Serialize>(head: &H, own: &[u8]) -> Result<Vec<u8>, Encode
     Ok(bytes)
 }
 
-/// Reads the head, and returns it with the kind's own bytes.
+/// Splits bytes into their head and the kind's own bytes.
 pub(crate) fn split<H: DeserializeOwned>(bytes: &[u8]) -> Result<(H, &[u8]), DecodeError> {
     let short = || DecodeError::malformed::<H>("it is shorter than it says");
     let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;

@@ -1,4 +1,4 @@
-//! The goal: the stage to move towards now, as a function of what is wanted, the window and the time.
+//! The goal: the stage to move towards now, as a function of the desired stage, the window and the time.
 
 use serde::{Deserialize, Serialize};
 use watershed_controller::Timestamp;
@@ -7,45 +7,45 @@ use watershed_schedule::Phase;
 use crate::stages::{Stage, Stages};
 use crate::window::Occurrence;
 
-/// The stage to move towards now, and whether with force.
+/// The stage to move towards now, and whether to use force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Goal {
-    /// The stage.
+    /// The stage to reach.
     pub stage: Stage,
-    /// Set from the cleanup deadline on: steps are tried until it is gone, beyond all attempts.
+    /// True from the cleanup deadline on, when steps to the last stage are repeated without a limit on attempts.
     pub force: bool,
 }
 
-/// The part of a lifecycle that an owner allows a part at present.
+/// The limit that an owner sets on the stages of a part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allowed {
-    /// It is to be gone.
+    /// The part must be removed.
     Gone,
-    /// It may go as far as its early stage.
+    /// The part may go as far as its early stage.
     Early,
-    /// It may go as far as is desired: also what nobody owns.
+    /// The part may go to its desired stage; so may resources without an owner.
     #[default]
     All,
 }
 
-/// Everything that a goal depends on beside the time.
+/// The inputs of a goal, except for the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// The lifecycle.
+    /// The stages of the resource.
     pub stages: &'a Stages,
-    /// The stage that is wanted.
+    /// The stage that is desired, by the spec or an event.
     pub desired: &'a Stage,
-    /// The window that governs, if there is one.
+    /// The window that applies, if there is one.
     pub window: Option<&'a Occurrence>,
-    /// The part of the lifecycle that is allowed.
+    /// The limit that the owner sets on the resource's stages.
     pub allowed: Allowed,
-    /// The moment from which nothing may be left, window or none: a part's owner says so.
+    /// The time from which nothing may be left, with or without a window. Set by a part's owner.
     pub cleanup_by: Option<Timestamp>,
 }
 
 impl Wish<'_> {
-    /// Returns the goal at a moment.
+    /// Returns the goal at a time.
     ///
     /// Before the lead nothing is wanted; in the lead what is desired, as far as the early stage; in the window what
     /// is desired; from its end on the last stage, and from the cleanup deadline on with force.
@@ -74,13 +74,14 @@ impl Wish<'_> {
         }
     }
 
-    /// Returns the first moment after `now` at which the goal is another one.
+    /// Returns the first time after `now` at which the goal changes; none if it never does.
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         let goal = self.goal(now);
         self.boundaries(now).into_iter().find(|at| self.goal(*at) != goal)
     }
 
-    /// Returns the next moment at which the phase of the window changes, or nothing may be left.
+    /// Returns the next time at which the phase of the window changes or nothing may be left any more; none if there is
+    /// no such time.
     pub fn next_boundary(&self, now: Timestamp) -> Option<Timestamp> {
         self.boundaries(now).first().copied()
     }
@@ -114,7 +115,7 @@ mod tests {
         deadline: Timestamp(40),
     };
 
-    /// The rules as the page states them, one after the other, with numbers for stages and times.
+    /// Returns the stage and force of the goal by a naive reading of the rules, with numbers for stages and times.
     fn naive(count: usize, early: usize, desired: usize, now: i64, allowed: Allowed) -> (usize, bool) {
         let gone = count - 1;
         let desired = match allowed {
@@ -135,7 +136,7 @@ mod tests {
         }
     }
 
-    /// M9.
+    /// Checks goals and their changes against a naive reading of the rules (rule M9).
     #[test]
     fn the_goal_of_every_phase_stage_and_desired_stage_is_that_of_the_naive_reference() {
         let mut cases = 0;

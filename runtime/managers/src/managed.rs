@@ -1,4 +1,4 @@
-//! The loop as a kind of the controller.
+//! The loop, in the form of a kind of the controller.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,15 +17,16 @@ use crate::pass::{Pass, Subject};
 use crate::record::{ManagedState, Record};
 use crate::teardown::{RETRY, Remains, Teardown, teardown_kind};
 
-/// The most resources of a kind that are worked on at once, unless [`Managed::at_once`] says otherwise.
+/// The default limit on resources of a kind that are worked on at the same time; see [`Managed::at_once`].
 pub const AT_ONCE: usize = 10;
-/// The wait before a new resource looks again whether an earlier one of its name is gone. It is told sooner.
+/// The longest time until a new resource checks again whether an earlier one of its name is gone. Usually it is
+/// notified sooner.
 const HELD_AGAIN: Duration = Duration::from_secs(1);
 
-/// The most levels of owners that are looked through.
+/// The largest number of levels of owners to follow.
 const LEVELS_MAX: usize = 32;
 
-/// A manager under the loop: a kind for [`Builder`].
+/// A manager that the loop drives: a kind for [`Builder`].
 ///
 /// See [`Manager`] for an example.
 pub struct Managed<M> {
@@ -42,7 +43,7 @@ impl<M> fmt::Debug for Managed<M> {
 }
 
 impl<M: Manager> Managed<M> {
-    /// Puts a manager under the loop.
+    /// Returns a manager in the loop, with the default limits.
     pub fn new(manager: M) -> Self {
         Self {
             manager: Arc::new(manager),
@@ -50,7 +51,7 @@ impl<M: Manager> Managed<M> {
         }
     }
 
-    /// Returns the same with another number of resources that are worked on at once.
+    /// Returns the same with another limit on resources that are worked on at the same time.
     #[must_use]
     pub fn at_once(mut self, most: usize) -> Self {
         self.at_once = most;
@@ -68,20 +69,20 @@ impl<M: Manager> Managed<M> {
         options
     }
 
-    /// Returns the search for things that belong to no resource, which the host runs beside the controller.
+    /// Returns the search for orphans of the kind, which the host runs in addition to the controller.
     pub fn discovery(&self) -> Discovery<M> {
         Discovery::new(Arc::clone(&self.manager))
     }
 
-    /// Registers the kind, the kind of what is left of its deleted resources, and that of events.
+    /// Registers the kind, the kind for teardown of its deleted resources, and the kind of events.
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
         let builder = self.register_beside(builder);
         builder.kind(self.options(), self)
     }
 
-    /// Registers the kind of what is left of deleted resources and that of events, for a host that registers the kind itself:
-    /// under a wrapper, for instance.
+    /// Registers the kinds for teardown and events only, for a host that registers the main kind itself, such as in a
+    /// wrapper.
     #[must_use]
     pub fn register_beside(&self, builder: Builder) -> Builder {
         let mut options = KindOptions::new(teardown_kind(M::KIND));
@@ -153,7 +154,7 @@ impl<M: Manager> Reconciler for Managed<M> {
 }
 
 impl<M: Manager> Managed<M> {
-    /// Stays absent while an earlier resource of the name is torn down.
+    /// Keeps a resource absent while an earlier one of the same name is torn down.
     async fn hold(&self, context: &Context<Self>) -> Result<Outcome, Error> {
         let stages = self.manager.stages(&context.spec().spec);
         // One that was deleted and created again has left what it knew to its teardown.
@@ -169,8 +170,8 @@ impl<M: Manager> Managed<M> {
     }
 }
 
-/// Returns true if a resource has taken the name of one that is torn down by a rename: it has things of its own outside, which
-/// it knows, and waits for nothing.
+/// Returns true if the resource has taken the name of one in teardown through a rename. Since it has things of its own
+/// outside, it need not wait.
 fn has_moved_here<M: Manager>(context: &Context<Managed<M>>, remains: &Resource) -> bool {
     let is_another = || {
         let torn_down = remains.spec::<Remains<M>>().ok();
@@ -179,7 +180,7 @@ fn has_moved_here<M: Manager>(context: &Context<Managed<M>>, remains: &Resource)
     context.state().is_some_and(|kept| !kept.record.is_clean()) && is_another()
 }
 
-/// Returns the resource that a part belongs to in the end; itself for what no managed resource owns.
+/// Returns the topmost owner of a resource; the resource itself if it has no owner of this kind.
 fn root_of<M: Manager>(context: &Context<Managed<M>>) -> Uid {
     let (mut root, mut owner) = (context.uid(), context.row().owner);
     for _ in 0..LEVELS_MAX {

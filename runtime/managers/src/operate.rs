@@ -1,4 +1,4 @@
-//! The hands of operators: setting what is desired.
+//! The operations for operators: changes of the desired stage.
 
 use watershed_controller::message::{DecodeError, Message};
 use watershed_controller::resource::Target;
@@ -8,31 +8,31 @@ use crate::desired::{Wanted, desired_of, with_desired};
 use crate::record::record_of;
 use crate::stages::{Stage, Stages};
 
-/// The reasons for which what is desired is not set.
+/// The reason why the desired stage could not be set.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
-    /// There is no such resource.
+    /// The resource does not exist.
     #[error(transparent)]
     Unknown(#[from] RequestError),
-    /// It is a part, of which its owner alone says what is desired.
+    /// The resource is a part, so only its owner sets the desired stage.
     #[error("\"{part}\" is a part of \"{owner}\", which says what is desired of it")]
     Owned {
-        /// The part.
+        /// The part whose stage was to be set.
         part: Key,
-        /// Its owner.
+        /// The owner of the part.
         owner: Key,
     },
-    /// It has no such stage.
+    /// The resource has no such stage.
     #[error("\"{stage}\" is none of the stages of \"{key}\"")]
     NoStage {
-        /// The word.
+        /// The stage that was to be set.
         stage: Stage,
-        /// The resource.
+        /// The resource whose stage was to be set.
         key: Key,
-        /// Its stages.
+        /// The stages of the resource.
         stages: Stages,
     },
-    /// It is no managed resource.
+    /// The resource is not a managed one.
     #[error(transparent)]
     Unreadable(#[from] DecodeError),
     /// The edit was refused.
@@ -40,8 +40,8 @@ pub enum SetError {
     Refused(#[from] EditError),
 }
 
-/// Sets the stage that is desired of a resource, in place of what an event set as well, until the next edit of what is
-/// desired; returns the one before.
+/// Sets the desired stage of a resource until the next edit, and ends the effect of earlier events on it. Returns the
+/// stage desired before.
 ///
 /// # Errors
 /// [`SetError::Owned`] for a part of a managed resource, and as its other variants say.

@@ -1,4 +1,4 @@
-//! Steps and the actions that they are made of, and which of them comes next.
+//! Steps, the actions they consist of, and the choice of the next action.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::stages::Stage;
 
-/// The most actions of one step: each finished one is kept in the record until the step is done.
+/// The largest number of actions in one step. Records keep every finished action until the step is done.
 pub const ACTIONS_MAX: usize = 64;
 
-/// The way to a stage: one action, or several of which some need others.
+/// The way to a stage: one action, or several that may depend on one another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// The stage that is reached when all is done.
+    /// The stage that is reached when all actions are finished.
     pub to: Stage,
-    /// The actions in their order, at least one.
+    /// The actions in order; at least one.
     pub actions: Vec<Action>,
 }
 
-/// One thing to do on the way to a stage.
+/// An action on the way to a stage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Action {
-    /// The name, which no other action of the step has.
+    /// The name of the action, unique within its step.
     pub name: String,
-    /// The actions that must be done before.
+    /// The names of the actions that must be done before this one.
     pub needs: Vec<String>,
-    /// Set if the step goes on without it when its attempts are used up.
+    /// True if the step continues without this action once its attempts are used up.
     pub optional: bool,
-    /// The reason for which it is left out, if it is.
+    /// The reason to skip the action, if it is to be skipped.
     pub skip: Option<String>,
-    /// Its own timeout and attempts, in place of the manager's.
+    /// The timeout and retries of this action; if none, the manager's apply.
     pub tries: Option<Tries>,
 }
 
-/// The time that one attempt may take, and how often and when it is repeated.
+/// The timeout and the retries of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tries {
-    /// The longest that one attempt may take.
+    /// The longest time that one attempt may take.
     pub timeout: Duration,
-    /// The most attempts.
+    /// The largest number of attempts.
     pub attempts: u32,
-    /// The wait after the first failure; it doubles with each further one.
+    /// The wait after the first failure; doubled after each further failure.
     pub base: Duration,
-    /// The longest wait.
+    /// The longest wait between attempts.
     pub cap: Duration,
 }
 
 impl Default for Tries {
-    /// 5 minutes for an attempt, 5 attempts, waits of 1 s doubling to 60 s.
+    /// Returns a timeout of 5 minutes and 5 attempts, with waits that double from 1 s to at most 60 s.
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(300),
@@ -58,42 +58,42 @@ impl Default for Tries {
     }
 }
 
-/// An action that needs nothing more, as records keep it.
+/// A finished action, as records keep it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// The name of the action.
     pub action: String,
-    /// The way in which it ended.
+    /// The way in which the action ended.
     pub ending: Ending,
 }
 
-/// The ways in which an action ends.
+/// The way in which an action ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It was done.
+    /// The action was performed.
     Done,
-    /// It was left out, for this reason.
+    /// The action was skipped, for this reason.
     Skipped(String),
-    /// It is optional and its attempts are used up; the last failure.
+    /// The action is optional and its attempts are used up; the text is its last error.
     GivenUp(String),
 }
 
-/// The next thing to do of a step.
+/// The next thing to do in a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next<'a> {
-    /// Perform this.
+    /// Perform this action.
     Act(&'a Action),
-    /// Leave this out, for this reason.
+    /// Skip this action, for this reason.
     Skip(&'a Action, String),
-    /// Nothing: the stage is reached.
+    /// All actions are finished, so the stage is reached.
     Arrived,
-    /// The actions need one another in a circle, or something that is no action.
+    /// No action can be performed: the rest depend on one another in a circle, or on an action that does not exist.
     Stuck,
 }
 
 impl Step {
-    /// Returns the step of one action, named like the stage.
+    /// Returns a step of one action with the name of the stage.
     pub fn to(stage: impl Into<Stage>) -> Self {
         let to = stage.into();
         let action = Action::new(to.as_str());
@@ -103,7 +103,7 @@ impl Step {
         }
     }
 
-    /// Returns the step of several actions.
+    /// Returns a step of several actions, at most [`ACTIONS_MAX`].
     pub fn pipeline(stage: impl Into<Stage>, actions: impl IntoIterator<Item = Action>) -> Self {
         Self {
             to: stage.into(),
@@ -111,7 +111,7 @@ impl Step {
         }
     }
 
-    /// Returns the next thing to do, given what is finished: the first action in order whose needs are done.
+    /// Returns the next thing to do after the finished actions: the first action in order whose needs are met.
     ///
     /// An action that needs one which was not done, because it was left out or given up, is left out as well.
     pub fn next<'a>(&'a self, finished: &[Finished]) -> Next<'a> {
@@ -146,7 +146,7 @@ impl Step {
 }
 
 impl Action {
-    /// Returns the action of this name, which needs nothing.
+    /// Returns an action of this name without needs.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -154,28 +154,28 @@ impl Action {
         }
     }
 
-    /// Returns the same, to be done after these.
+    /// Returns the action with these needs, which must be done before.
     #[must_use]
     pub fn after<S: Into<String>>(mut self, needs: impl IntoIterator<Item = S>) -> Self {
         self.needs = needs.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Returns the same, without which the step goes on when its attempts are used up.
+    /// Returns the action as an optional one, without which the step can continue.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// Returns the same, left out for a reason.
+    /// Returns the action marked to be skipped, for a reason.
     #[must_use]
     pub fn skipped(mut self, why: impl Into<String>) -> Self {
         self.skip = Some(why.into());
         self
     }
 
-    /// Returns the same with a timeout and attempts of its own.
+    /// Returns the action with its own timeout and retries.
     #[must_use]
     pub fn with_tries(mut self, tries: Tries) -> Self {
         self.tries = Some(tries);
@@ -187,7 +187,7 @@ impl Action {
 mod tests {
     use super::*;
 
-    /// Carries a step out: what is in `failing` is given up, all else done. Returns what happened in order.
+    /// Plays a step to its end: the actions in `failing` are given up, all others succeed. Returns the events in order.
     fn play(step: &Step, failing: &[&str], mut finished: Vec<Finished>) -> String {
         let mut story = Vec::new();
         loop {
@@ -218,14 +218,14 @@ mod tests {
         Step::pipeline("active", actions)
     }
 
-    /// M14.
+    /// Checks the order of actions with needs (rule M14).
     #[test]
     fn actions_are_taken_in_order_as_soon_as_their_needs_are_done() {
         assert_eq!(play(&step(), &[], vec![]), "boot greet log report");
         assert_eq!(play(&Step::to("active"), &[], vec![]), "active");
     }
 
-    /// M14.
+    /// Checks that an interrupted step does not repeat its finished actions (rule M14).
     #[test]
     fn what_is_finished_is_never_repeated_wherever_it_was_interrupted() {
         let all = ["boot", "greet", "log", "report"];

@@ -1,4 +1,4 @@
-//! Records: everything that is known of a resource between one pass and the next.
+//! Records: the knowledge about a resource that is kept from one pass to the next.
 
 use std::sync::Arc;
 
@@ -20,43 +20,45 @@ use crate::window::Occurrence;
 /// The part of a state that all kinds have.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// The lifecycle, for readers and owners.
+    /// The stages of the resource, for readers and owners.
     pub stages: Stages,
-    /// The stage for readers and owners: its own, as far as its parts have come along.
+    /// The stage of the resource with its parts, for readers and owners; an earlier one than `own` if parts lag behind.
     pub stage: Stage,
-    /// The stage that was last observed or reached, parts left aside.
+    /// The stage that was last observed or reached, without regard to parts.
     pub own: Stage,
-    /// The stage that it was moving towards at its last pass.
+    /// The goal of the last pass.
     pub goal: Stage,
-    /// The window that was accepted.
+    /// The window that was accepted; none without a window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Occurrence>,
-    /// The step on the way, with what is done of it.
+    /// The step under way, with its progress; none between steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Current>,
-    /// The failure that stays until the goal is another one, or it is retried.
+    /// The failure that blocks the goal, until the goal changes or the failure is retried; none if nothing failed for
+    /// good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The time at which it was first not found, until that is confirmed.
+    /// The time at which the resource was first found absent, until a further look confirms it; none otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent_since: Option<Timestamp>,
-    /// Set while the own stage is what a step said, or an attempt was cut off, and no look has confirmed it.
+    /// True while the own stage is only the result of a step, or an attempt was interrupted, and no look has confirmed
+    /// the stage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub claimed: bool,
-    /// The stage that an event set.
+    /// The desired stage that an event set, if there is one.
     #[serde(default, rename = "told", skip_serializing_if = "Option::is_none")]
     pub stage_override: Option<StageOverride>,
-    /// The events that have had their effect and are still kept.
+    /// The stored events that have had their effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handled: Vec<Uid>,
-    /// The refreshes that were answered.
+    /// The number of refreshes carried out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refreshed: u64,
-    /// The version of this state at the end of the failed run whose failures were last forgotten.
+    /// The version of this state after the failed run whose failures were last forgotten; none if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forgotten: Option<StateVersion>,
-    /// The name of the resource for which its parts have theirs; none while it has no parts. With another name of its own they
-    /// are renamed.
+    /// The name of the resource when its parts were named. If it has changed, the parts are renamed. None without
+    /// parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<Name>,
     /// The latest changes of the stage, oldest first.
@@ -69,85 +71,87 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A step on the way.
+/// The step under way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Current {
-    /// The stage that it leads to.
+    /// The stage that the step leads to.
     pub to: Stage,
-    /// The goal that it was begun for.
+    /// The goal for which the step was begun.
     pub goal: Stage,
-    /// Set if it was begun after the cleanup deadline.
+    /// True if the step was begun after the cleanup deadline.
     #[serde(default)]
     pub force: bool,
-    /// The action that is performed or waits; empty before the first.
+    /// The name of the action that is under way or waiting; empty if there is none yet.
     pub action: String,
-    /// Set from before an attempt begins until its end is recorded. Found set, the attempt is repeated with its key.
+    /// True from before an attempt begins until its end is recorded. If still true in a later pass, the attempt is
+    /// repeated with the same key.
     #[serde(default)]
     pub under_way: bool,
-    /// The failures of the action.
+    /// The failed attempts of the action.
     pub attempts: Attempts,
-    /// The last of them.
+    /// The last error of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
-    /// The time from which `resume_at` and `awaiting` count.
+    /// The time from which `resume_at` and `awaiting` count; none if the action does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_since: Option<Timestamp>,
-    /// The time before which it is not performed again, because it asked for that.
+    /// The time until which the action asked to wait; none if it did not ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_at: Option<Timestamp>,
-    /// The event that it waits for.
+    /// The event that the action waits for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<Awaiting>,
-    /// The actions of the step that are finished.
+    /// The finished actions of the step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finished: Vec<Finished>,
 }
 
-/// An event that completes an action.
+/// The event that an action waits for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Awaiting {
-    /// The events that are meant.
+    /// The condition on the event.
     pub event: EventMatch,
-    /// The time at which the action has failed without it.
+    /// The time at which the action fails without the event.
     pub until: Timestamp,
 }
 
-/// A failure that stays.
+/// A failure that blocks a goal until the goal changes or the failure is retried.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Failure {
-    /// The code: `step-failed` or `part-failed`.
+    /// The code of the failure: `step-failed` or `part-failed`.
     pub code: Arc<str>,
     /// The message for people.
     pub message: Arc<str>,
-    /// The goal that it stands in the way of.
+    /// The goal that the failure blocks.
     pub goal: Stage,
-    /// The time at which it was recorded.
+    /// The time at which the failure was recorded.
     pub at: Timestamp,
 }
 
-/// A stage that an event set.
+/// A desired stage that an event set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StageOverride {
-    /// The stage.
+    /// The stage that the event set.
     pub stage: Stage,
-    /// The stage that the spec desired then: with another one the event's is over.
+    /// The stage that the spec desired at that time. Once the spec desires another one, the override ends.
     pub instead_of: Stage,
-    /// The times that it had been set by then: once it is set again the event's is over, also to the stage of before.
+    /// The value of [`Desired::edits`] at that time. Once it changes, the override ends, even if the spec's stage is
+    /// the same.
     #[serde(default)]
     pub edits: u64,
-    /// The event, by source and id.
+    /// The source and id of the event.
     pub by: String,
 }
 
 impl StageOverride {
-    /// Returns true while nothing else was desired since.
+    /// Returns true while the spec has the same desired stage and no edit of it since.
     pub fn holds(&self, desired: &Desired) -> bool {
         self.instead_of == desired.stage && self.edits == desired.edits
     }
 }
 
 impl Current {
-    /// Returns the beginning of a step.
+    /// Returns a step of which no action has begun.
     pub(crate) fn new(step: &Step, goal: &Goal) -> Self {
         Self {
             to: step.to.clone(),
@@ -164,7 +168,7 @@ impl Current {
         }
     }
 
-    /// Goes on to another action, of which nothing has been tried.
+    /// Begins another action, without failures so far.
     pub(crate) fn begin(&mut self, action: &str) {
         action.clone_into(&mut self.action);
         self.under_way = false;
@@ -174,7 +178,7 @@ impl Current {
         self.awaiting = None;
     }
 
-    /// Sees that nothing waits for longer than it was to from now on, where the clock was set back.
+    /// Shortens the waits if the clock was set back, so that none lasts longer than it should.
     pub(crate) fn follow_clock(&mut self, now: Timestamp) {
         self.attempts = self.attempts.by_clock(now);
         let Some(since) = self.waits_since.filter(|since| *since > now) else {
@@ -190,7 +194,7 @@ impl Current {
 }
 
 impl Record {
-    /// Returns the record of a resource that was never looked at.
+    /// Returns the record of a resource before its first look.
     pub fn fresh(stages: &Stages) -> Self {
         Self {
             stages: stages.clone(),
@@ -211,37 +215,37 @@ impl Record {
         }
     }
 
-    /// Returns true if nothing of it is outside, as was seen, and nothing is under way.
+    /// Returns true if nothing of the resource is left outside, as a look has confirmed, and no step is under way.
     pub fn is_clean(&self) -> bool {
         self.stages.is_nothing(&self.own) && self.current.is_none() && !self.claimed
     }
 
-    /// Returns the stage that is desired: by an event, unless something else was desired since.
+    /// Returns the desired stage: the stage that an event set, if it still applies, or otherwise that of the spec.
     pub fn desired<'a>(&'a self, wanted: &'a Desired) -> &'a Stage {
         let stage_override = self.stage_override.as_ref().filter(|set| set.holds(wanted));
         stage_override.map_or(&wanted.stage, |set| &set.stage)
     }
 
-    /// Returns true if something is to come by itself, soon or by an event, before the goal is reached: an absence that is
-    /// looked at once more, a step that goes on later, one that waits for an event. No window is.
+    /// Returns true if the resource waits to go on before it reaches its goal: to confirm an absence or a stage, to
+    /// resume a step, or for an event. Waiting for a window does not count.
     pub fn is_under_way(&self) -> bool {
         let goes_on = |step: &Current| step.awaiting.is_some() || step.resume_at.is_some();
         self.absent_since.is_some() || self.claimed || self.current.as_ref().is_some_and(goes_on)
     }
 
-    /// Returns true if the step on the way serves this goal.
+    /// Returns true if the step under way serves this goal, or there is none.
     pub(crate) fn is_on_the_way_to(&self, goal: &Goal) -> bool {
         let current = self.current.as_ref();
         current.is_none_or(|current| current.goal == goal.stage && current.force == goal.force)
     }
 }
 
-/// The state of a managed resource: its record, and what was observed beside the stage.
+/// The state of a managed resource: its record, and the details of the last look.
 #[derive(Debug)]
 pub struct ManagedState<D> {
-    /// The part that all kinds have.
+    /// The part of the state that all kinds have.
     pub record: Record,
-    /// The details that were observed beside the stage; none while there is nothing.
+    /// The details that were observed in addition to the stage; none while nothing exists outside.
     pub details: Option<Arc<D>>,
 }
 
@@ -260,11 +264,11 @@ impl<D: PartialEq> PartialEq for ManagedState<D> {
     }
 }
 
-/// The first part of the bytes of a state.
+/// The first part of an encoded state.
 #[derive(Serialize, Deserialize)]
 struct Head<R> {
     record: R,
-    /// The format of the details that follow; none if there are none.
+    /// The format of the details that follow; none if there are no details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     format: Option<u32>,
 }
@@ -298,7 +302,7 @@ impl<D: Message + PartialEq> Message for ManagedState<D> {
     }
 }
 
-/// Reads the part of a state that all kinds have.
+/// Reads the record from an encoded state, which all kinds have.
 ///
 /// # Errors
 /// If the bytes are not those of a managed resource's state.

@@ -1,14 +1,14 @@
-//! Stages: the ordered list that a lifecycle moves along.
+//! Stages: the ordered list that a resource moves along.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The most stages of a lifecycle. Every record holds the list, and nobody keeps more apart by name.
+/// The largest number of stages of a resource; every record contains the list.
 pub const STAGES_MAX: usize = 32;
 
-/// The name of a place in a lifecycle.
+/// The name of a stage.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Stage(Arc<str>);
@@ -19,7 +19,7 @@ impl Stage {
         Self(name.into())
     }
 
-    /// Returns the name.
+    /// Returns the name of the stage.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// The stages of a lifecycle in their order.
+/// The stages of a resource, in order.
 ///
 /// The first one means that there is nothing, the last one that it is gone for good. Up to the *early* one a resource may
 /// go before its window begins, and a part before those in front of it have come far enough.
@@ -58,28 +58,28 @@ pub struct Stages {
     early: usize,
 }
 
-/// The reasons for which a list of stages is refused.
+/// The reason why a list of stages is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StagesError {
-    /// A lifecycle has at least a first and a last stage.
+    /// The list has fewer than two stages.
     #[error("a lifecycle needs at least two stages, one for what is absent and one for what is gone")]
     TooFew,
-    /// There are more than [`STAGES_MAX`].
+    /// The list has more than [`STAGES_MAX`] stages.
     #[error("a lifecycle has at most {STAGES_MAX} stages")]
     TooMany,
-    /// A name stands twice, or is empty.
+    /// A name is empty or occurs twice.
     #[error("the stage \"{0}\" has no name of its own")]
     NotDistinct(Stage),
-    /// A stage is named that is not in the list.
+    /// A stage is not in the list.
     #[error("\"{0}\" is no stage of this lifecycle")]
     Unknown(Stage),
-    /// Nothing may go to its last stage early.
+    /// The last stage was given as the early one.
     #[error("the early stage must come before the last one")]
     EarlyIsLast,
 }
 
 impl Stages {
-    /// Returns these stages in this order, the first one as the early one.
+    /// Returns a list of these stages in this order, with the first as the early stage.
     ///
     /// # Errors
     /// [`StagesError`] if they are fewer than two or more than [`STAGES_MAX`], or two have one name.
@@ -99,7 +99,7 @@ impl Stages {
         Ok(Self { list, early: 0 })
     }
 
-    /// Returns the same with the furthest stage that is allowed before a window begins.
+    /// Returns the same list with another early stage, the furthest that may be reached before a window begins.
     ///
     /// # Errors
     /// [`StagesError`] if it is not in the list, or the last.
@@ -114,38 +114,38 @@ impl Stages {
         Ok(self)
     }
 
-    /// Returns all of them in order.
+    /// Returns all stages in order.
     pub fn list(&self) -> &[Stage] {
         &self.list
     }
 
-    /// Returns the one that means that there is nothing.
+    /// Returns the first stage, at which nothing exists yet.
     pub fn first(&self) -> &Stage {
         // There are at least two, also in what was stored: see `is_sound`.
         &self.list[0]
     }
 
-    /// Returns the one that means that it is gone for good.
+    /// Returns the last stage, at which everything has been removed for good.
     pub fn last(&self) -> &Stage {
         &self.list[self.list.len() - 1]
     }
 
-    /// Returns the furthest one that is allowed before a window begins.
+    /// Returns the early stage, the furthest that may be reached before a window begins.
     pub fn early(&self) -> &Stage {
         self.list.get(self.early).unwrap_or_else(|| self.first())
     }
 
-    /// Returns the place of a stage, 0 for the first.
+    /// Returns the index of a stage, 0 for the first; none if it is not in the list.
     pub fn index(&self, stage: &Stage) -> Option<usize> {
         self.list.iter().position(|other| other == stage)
     }
 
-    /// Returns true if there is nothing outside at this stage.
+    /// Returns true if nothing exists outside at this stage, which is the first or the last.
     pub fn is_nothing(&self, stage: &Stage) -> bool {
         stage == self.first() || stage == self.last()
     }
 
-    /// Returns true if a stage lies before another one.
+    /// Returns true if a stage comes before another one.
     pub fn is_before(&self, stage: &Stage, other: &Stage) -> bool {
         self.index(stage) < self.index(other)
     }
@@ -155,7 +155,7 @@ impl Stages {
         if self.is_before(other, one) { other } else { one }
     }
 
-    /// Returns the stage to go to next.
+    /// Returns the next stage on the way to a goal.
     ///
     /// Upwards it is the neighbour, so that no stage is passed by. Downwards it is the goal itself: what is taken back is not
     /// brought to the stages in between once more. To the last stage it is that one, from wherever. To the first one the way leads over the last, since removing
@@ -174,7 +174,7 @@ impl Stages {
         self.list.get(next).cloned()
     }
 
-    /// Returns true if the invariants hold that [`new`](Self::new) checks, for a list that was stored.
+    /// Returns true if a stored list has a valid length and a valid early stage.
     pub(crate) fn is_sound(&self) -> bool {
         (2..=STAGES_MAX).contains(&self.list.len()) && self.early + 1 < self.list.len()
     }

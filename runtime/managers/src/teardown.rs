@@ -1,4 +1,5 @@
-//! The rest of a deleted resource: it takes the steps to the last stage as regular work, and then deletes itself.
+//! The teardown of deleted resources: a hidden resource that takes the steps to the last stage, and then deletes
+//! itself.
 //!
 //! Deletes hold regular work back, so a delete that takes minutes must not be one. It only creates such a rest, hidden,
 //! under the name of the resource and with its identity, so that things outside are found by the same mark.
@@ -18,7 +19,7 @@ use crate::record::ManagedState;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The retries of passes, beyond those that steps count themselves: each failed pass says when the next is.
+/// The retries of passes, in addition to the retries of steps. Each failed pass gives the time of the next pass.
 pub(crate) const RETRY: RetryPolicy = RetryPolicy::Backoff {
     base: Duration::from_secs(1),
     cap: Duration::from_secs(60),
@@ -26,20 +27,20 @@ pub(crate) const RETRY: RetryPolicy = RetryPolicy::Backoff {
     reset_after: Duration::ZERO,
 };
 
-/// Returns the name of the kind of what is left of resources of a kind.
+/// Returns the kind for the teardown of resources of a kind.
 pub fn teardown_kind(kind: &str) -> Kind {
     Kind::from(format!("{kind}_teardown").as_str())
 }
 
-/// The rest of a deleted resource, as the spec of its teardown.
+/// The spec of a teardown: a deleted resource as it was.
 pub struct Remains<M: Manager> {
-    /// The name that it had.
+    /// The name of the deleted resource.
     pub name: Name,
-    /// The identity that it had.
+    /// The identity of the deleted resource.
     pub uid: Uid,
-    /// The spec that it had.
+    /// The spec of the deleted resource.
     pub wanted: Wanted<M::Spec>,
-    /// The state that it had.
+    /// The last state of the deleted resource.
     pub kept: ManagedState<M::Details>,
 }
 
@@ -52,12 +53,12 @@ impl<M: Manager> fmt::Debug for Remains<M> {
     }
 }
 
-/// The first part of the bytes.
+/// The first part of an encoded spec.
 #[derive(Serialize, Deserialize)]
 struct Head {
     name: Name,
     uid: Uid,
-    /// The length of the spec; the state follows it.
+    /// The length of the resource's spec in bytes; its state follows.
     spec_length: usize,
 }
 
@@ -92,7 +93,7 @@ impl<M: Manager> Message for Remains<M> {
     }
 }
 
-/// The reconciler of what is left.
+/// The reconciler of teardowns.
 pub struct Teardown<M> {
     manager: Arc<M>,
 }

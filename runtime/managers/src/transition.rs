@@ -1,4 +1,4 @@
-//! Transitions: the story of a resource, as far back as its record keeps it.
+//! Transitions: the history of a resource's stages, as far back as its record keeps it.
 
 use serde::{Deserialize, Serialize};
 use watershed_controller::Timestamp;
@@ -6,52 +6,52 @@ use watershed_controller::history::InvocationId;
 
 use crate::stages::Stage;
 
-/// The most transitions that a record keeps: enough for several occurrences, little enough to be loaded always.
+/// The largest number of transitions in a record: enough for several windows, and few enough to load with every record.
 pub const TRANSITIONS_MAX: usize = 50;
 
-/// One change of the stage.
+/// A change of the stage.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transition {
-    /// The stage before.
+    /// The stage before the change.
     pub from: Stage,
-    /// The stage after.
+    /// The stage after the change.
     pub to: Stage,
-    /// The time at which it was recorded.
+    /// The time at which the change was recorded.
     pub at: Timestamp,
-    /// The sort of cause.
+    /// The cause of the change.
     pub reason: Reason,
-    /// More for people, if there is more.
+    /// A further explanation for people; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// The invocation that recorded it.
+    /// The invocation that recorded the change.
     pub invocation: InvocationId,
-    /// The epoch of that invocation; 0 in records of before it was kept.
+    /// The epoch of the invocation; 0 in old records, which did not keep it.
     #[serde(default)]
     pub epoch: u64,
 }
 
-/// The sorts of causes of a change.
+/// The cause of a change of the stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A step was done.
     Step,
-    /// A step was left out, and its stage counts as reached.
+    /// All actions of a step were skipped or given up, and its stage counts as reached.
     Skipped,
-    /// It was found there, whatever the record said.
+    /// The stage was observed, and differed from the record.
     Observed,
-    /// It is no longer there, which was looked at twice.
+    /// Two looks found that nothing exists any more.
     Vanished,
-    /// The lifecycle starts over.
+    /// The resource begins again at its first stage.
     Restarted,
-    /// Nothing was there when it had to be gone.
+    /// Nothing existed that would have to be removed.
     NothingLeft,
-    /// The window went by without a start.
+    /// The window passed without a start.
     Missed,
 }
 
 impl Reason {
-    /// Returns the word that people read.
+    /// Returns the word for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Step => "step",
@@ -65,7 +65,7 @@ impl Reason {
     }
 }
 
-/// Adds a transition, and drops the oldest beyond [`TRANSITIONS_MAX`].
+/// Adds a transition, and drops the oldest ones beyond [`TRANSITIONS_MAX`].
 pub(crate) fn push(transitions: &mut Vec<Transition>, transition: Transition) {
     transitions.push(transition);
     let excess = transitions.len().saturating_sub(TRANSITIONS_MAX);

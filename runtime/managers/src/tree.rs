@@ -1,4 +1,4 @@
-//! Trees: an owner with its parts as readers see them, computed from one listing and never stored.
+//! Trees of owners and their parts for readers, computed from one listing and never stored.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use crate::deliver::EVENT_KIND;
 use crate::record::{Record, record_of};
 use crate::stages::Stage;
 
-/// A resource with everything below it.
+/// A resource with all its parts and theirs in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
-    /// The resource.
+    /// The kind and name of the resource.
     pub key: Key,
-    /// The identity.
+    /// The identity of the resource.
     pub uid: Uid,
-    /// The stage; none for another kind, or before the first pass.
+    /// The stage of the resource; none for kinds without stages, or before the first pass.
     pub stage: Option<Stage>,
-    /// The stage that it moves towards.
+    /// The stage that the resource moves towards; none for kinds without stages, or before the first pass.
     pub goal: Option<Stage>,
-    /// The way in which it does, parts left aside.
+    /// The health of the resource, without regard to its parts.
     pub health: Health,
-    /// The message of what is wrong with it, if something is.
+    /// The message of the resource's error, if there is one.
     pub message: Option<String>,
-    /// Its parts, in order of kind and name.
+    /// The parts of the resource, ordered by kind and name.
     pub parts: Vec<Tree>,
 }
 
-/// The ways in which a resource does, from good to bad.
+/// The health of a resource, from good to bad.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Health {
-    /// It is where it should be.
+    /// The resource is ready.
     There,
-    /// It is on the way, or waits.
+    /// The resource is on its way to a stage, or waits.
     Moving,
-    /// A step has failed and is tried again.
+    /// A step has failed and is being retried.
     Trying,
-    /// It has failed.
+    /// The resource has failed.
     Failed,
 }
 
-/// Returns the tree below a resource, from the rows of one listing with hidden ones. None if it is not among them.
+/// Returns the tree of a resource, from a listing that includes hidden resources; none if the resource is not in it.
 pub fn tree(resources: &[Resource], root: Uid) -> Option<Tree> {
     let mut below: BTreeMap<Uid, Vec<&Row>> = BTreeMap::new();
     for resource in resources {
@@ -57,7 +57,7 @@ pub fn tree(resources: &[Resource], root: Uid) -> Option<Tree> {
     Some(grow(&found.row, &mut below))
 }
 
-/// Takes each row once, so that owners in a circle end.
+/// Builds the tree of a row. Each row is used once, so that owners in a circle do not loop.
 fn grow(row: &Row, below: &mut BTreeMap<Uid, Vec<&Row>>) -> Tree {
     let parts = below.remove(&row.uid).unwrap_or_default();
     let record = row.state.as_deref().and_then(|state| record_of(state).ok());
@@ -94,7 +94,7 @@ fn health(row: &Row, record: Option<&Record>) -> Health {
 }
 
 impl Tree {
-    /// Returns how many resources of the tree, itself included, are at each stage.
+    /// Returns the number of resources in the tree at each stage, including the topmost.
     pub fn counts(&self) -> BTreeMap<Stage, usize> {
         let mut counts = BTreeMap::new();
         self.visit(&mut |tree| {
@@ -105,7 +105,8 @@ impl Tree {
         counts
     }
 
-    /// Returns the resource of the tree that does worst: of equal ones the deepest, for it is nearer to the cause.
+    /// Returns the resource in the tree with the worst health; of several equal ones a deepest, which is nearest to the
+    /// cause.
     pub fn worst(&self) -> &Tree {
         let candidates = self.parts.iter().map(Tree::worst);
         // The last of equal ones wins, so the owner stands first and the first part last.
@@ -137,7 +138,7 @@ mod tests {
         }
     }
 
-    /// M8.
+    /// Checks that the deepest of several equally bad resources is chosen (rule M8).
     #[test]
     fn the_worst_resource_is_the_deepest_of_those_that_do_worst() {
         use Health::{Failed, Moving, There, Trying};

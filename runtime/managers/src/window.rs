@@ -1,4 +1,4 @@
-//! Windows as people state them, and the one that governs at a moment.
+//! Windows of time as people state them, and the window that applies at a time.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use watershed_schedule::jiff::civil::DateTime;
 use watershed_schedule::jiff::{self, SignedDuration};
 use watershed_schedule::{Cron, Margins, Phase, Recurrence, Window, WindowError, Zone};
 
-/// The lead of a window that states none: 15 minutes.
+/// The default lead of a window: 15 minutes.
 pub const LEAD: Duration = Duration::from_secs(15 * 60);
-/// The teardown of a window that states none: 10 minutes.
+/// The default teardown of a window: 10 minutes.
 pub const TEARDOWN: Duration = Duration::from_secs(10 * 60);
 
-/// A window as it is stated: local times in a zone, once or by a cron expression, with margins of elapsed time.
+/// A window as people state it: local times in a time zone, once or by a cron expression, with a lead and a teardown.
 ///
 /// ```
 /// use watershed_managers::Timed;
@@ -25,88 +25,88 @@ pub const TEARDOWN: Duration = Duration::from_secs(10 * 60);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Timed {
-    /// The time itself.
+    /// The local times of the window.
     pub when: When,
-    /// The IANA name of the zone whose clock shows the times; empty for UTC.
+    /// The IANA name of the time zone; empty for UTC.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub time_zone: String,
-    /// The time before the start in which to prepare.
+    /// The time before the start for preparation.
     pub lead: Duration,
-    /// The time after the end in which to clean up.
+    /// The time after the end for cleanup.
     pub teardown: Duration,
 }
 
-/// The stretches of time of a window.
+/// The local times of a window.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// One, between two local times (`2027-03-01T09:00`).
+    /// A window between two local times, such as `2027-03-01T09:00`.
     Once {
-        /// The time at which it begins.
+        /// The local time of the start.
         start: String,
-        /// The time at which it is over.
+        /// The local time of the end.
         end: String,
     },
-    /// One at each time of a cron expression.
+    /// A window at each time of a cron expression.
     Cron {
-        /// The expression: when an occurrence begins.
+        /// The cron expression for the starts.
         cron: String,
-        /// The length of each.
+        /// The length of each window.
         duration: Duration,
     },
 }
 
-/// The reasons for which a window is refused: `bad-window`.
+/// The reason why a window is refused, with the code `bad-window`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadWindow {
-    /// A time is none.
+    /// The text is not a valid local time.
     #[error("\"{0}\" is no local time such as 2027-03-01T09:00")]
     Time(String),
-    /// The zone is not known.
+    /// The time zone is unknown.
     #[error("unknown time zone \"{0}\"")]
     Zone(String),
-    /// The cron expression can't be read.
+    /// The cron expression is invalid.
     #[error("\"{cron}\" is no cron expression: {message}")]
     Cron {
-        /// The expression.
+        /// The invalid cron expression.
         cron: String,
-        /// The mistake in it.
+        /// The description of the error.
         message: String,
     },
-    /// Its boundaries are in no order, or beyond what can be represented.
+    /// The boundaries of the window are out of order, or out of range.
     #[error(transparent)]
     Bounds(#[from] WindowError),
-    /// The end of a window was moved to an earlier time.
+    /// The end of an accepted window was moved to an earlier time.
     #[error("the end of a window may only be moved to a later time; to end early, set what is desired")]
     EndsEarlier,
-    /// The start was moved after the lead had begun.
+    /// The start of an accepted window was moved after its lead had begun.
     #[error("the start of a window can't be moved once its lead has begun")]
     StartMoved,
-    /// A part's window is not inside that of its owner.
+    /// The window of the named part is not inside its owner's window.
     #[error("the window of part \"{0}\" is not inside its owner's")]
     Outside(String),
-    /// A part's window begins before that of a part that comes first.
+    /// The window of the named part begins before the window of an earlier part.
     #[error("the window of part \"{0}\" begins before that of a part in front of it")]
     OutOfOrder(String),
 }
 
-/// The windows of a resource, with their times as instants.
+/// The windows of a resource, with instants for their times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Plan {
-    /// One window.
+    /// A single window.
     Once(Window),
-    /// One after the other.
+    /// A series of windows.
     Recurring(Box<Recurrence>),
 }
 
 impl Timed {
-    /// Returns a window between two local times, with the usual margins, in UTC.
+    /// Returns a window between two local times, in UTC and with the default lead and teardown.
     pub fn once(start: impl Into<String>, end: impl Into<String>) -> Self {
         let (start, end) = (start.into(), end.into());
         Self::of(When::Once { start, end })
     }
 
-    /// Returns windows that begin by a cron expression, with the usual margins, in UTC.
+    /// Returns windows that start by a cron expression, in UTC and with the default lead and teardown.
     pub fn cron(cron: impl Into<String>, duration: Duration) -> Self {
         let cron = cron.into();
         Self::of(When::Cron { cron, duration })
@@ -121,21 +121,21 @@ impl Timed {
         }
     }
 
-    /// Returns the same in another zone.
+    /// Returns the same in another time zone.
     #[must_use]
     pub fn in_zone(mut self, zone: impl Into<String>) -> Self {
         self.time_zone = zone.into();
         self
     }
 
-    /// Returns the same with these margins.
+    /// Returns the same with another lead and teardown.
     #[must_use]
     pub fn with_margins(mut self, lead: Duration, teardown: Duration) -> Self {
         (self.lead, self.teardown) = (lead, teardown);
         self
     }
 
-    /// Returns the windows as instants.
+    /// Returns the windows with instants for their times.
     ///
     /// A local time that the clock skips moves forward by the gap; of one that it shows twice the first is meant.
     ///
@@ -175,7 +175,7 @@ fn instant(zone: &Zone, local: &str) -> Result<jiff::Timestamp, BadWindow> {
 }
 
 impl Plan {
-    /// Returns the window that governs at a moment. None only near the ends of representable time.
+    /// Returns the window that applies at a time. None only near the limits of the calendar.
     pub fn at(&self, now: Timestamp) -> Option<Occurrence> {
         let now = to_jiff(now);
         let window = match self {
@@ -185,7 +185,7 @@ impl Plan {
         Some(Occurrence::of(&window))
     }
 
-    /// Returns the next moment after `now` at which another window or phase may govern.
+    /// Returns the next time after `now` at which another window or phase may apply; none if there is no such time.
     pub fn next_boundary(&self, now: Timestamp) -> Option<Timestamp> {
         let now = to_jiff(now);
         let next = match self {
@@ -196,16 +196,16 @@ impl Plan {
     }
 }
 
-/// One window with its boundaries, as records keep it.
+/// A window with its boundaries, as records keep it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Occurrence {
-    /// The beginning of the lead.
+    /// The start of the lead.
     pub opening: Timestamp,
     /// The start of the window itself.
     pub start: Timestamp,
     /// The end of the window itself.
     pub end: Timestamp,
-    /// The cleanup deadline: nothing may be left then.
+    /// The cleanup deadline, from which nothing may be left.
     pub deadline: Timestamp,
 }
 
@@ -219,7 +219,7 @@ impl Occurrence {
         }
     }
 
-    /// Returns the phase at a moment. A boundary belongs to the phase that it opens.
+    /// Returns the phase of the window at a time. A boundary belongs to the phase that it begins.
     pub fn phase(&self, now: Timestamp) -> Phase {
         if now < self.opening {
             Phase::Before
@@ -234,13 +234,13 @@ impl Occurrence {
         }
     }
 
-    /// Returns the next boundary after a moment.
+    /// Returns the next boundary after a time; none after the last.
     pub fn next_boundary(&self, now: Timestamp) -> Option<Timestamp> {
         let all = [self.opening, self.start, self.end, self.deadline];
         all.into_iter().find(|boundary| *boundary > now)
     }
 
-    /// Checks that this window may take the place of the one that was accepted before.
+    /// Checks that this window may replace the accepted one.
     ///
     /// Once the cleanup deadline of that one is over, any other may follow.
     ///
@@ -259,13 +259,13 @@ impl Occurrence {
         Ok(())
     }
 
-    /// Returns true if this window lies inside another one, margins left aside.
+    /// Returns true if this window lies inside another one, without regard to lead and teardown.
     pub fn is_within(&self, outer: &Self) -> bool {
         outer.start <= self.start && self.end <= outer.end
     }
 }
 
-/// Returns the word for a phase that people read.
+/// Returns the word for a phase, for people.
 pub fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Before => "before",
@@ -276,7 +276,7 @@ pub fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// The nearest moment that the calendar can represent.
+/// Returns the time in the calendar's type, moved into its range if necessary.
 fn to_jiff(time: Timestamp) -> jiff::Timestamp {
     let nearest = if time.0 < 0 {
         jiff::Timestamp::MIN

@@ -1,4 +1,4 @@
-//! The one trait to write: how a thing is, which step is next, and how it is taken.
+//! The trait that a kind implements: observation of a thing, choice of the next step, and its actions.
 
 pub(crate) mod part;
 pub(crate) mod view;
@@ -16,7 +16,7 @@ use crate::stages::{Stage, Stages};
 use part::Part;
 use view::View;
 
-/// A kind of long-lived thing: everything that is special about it.
+/// A kind of long-lived thing: all code that is specific to the kind.
 ///
 /// The time to look, the attempts and their waits, the clock, the parts and the record are the loop's,
 /// [`Managed`](crate::Managed). All that is marked pure is a function of what it is given; [`act`](Self::act) is
@@ -70,21 +70,21 @@ use view::View;
 pub trait Manager: Sized + Send + Sync + 'static {
     /// The name of the kind.
     const KIND: &'static str;
-    /// The kind's own part of what is wanted.
+    /// The spec of the kind, in addition to the desired stage.
     type Spec: Message;
-    /// The details that are observed beside the stage.
+    /// The details that a look yields in addition to the stage.
     type Details: Message + PartialEq;
 
-    /// Returns the lifecycle. Pure.
+    /// Returns the stages of a resource. Pure.
     fn stages(&self, spec: &Self::Spec) -> Stages;
 
-    /// Looks at how it is, without effects.
+    /// Observes the thing outside, without side effects.
     fn observe(
         &self,
         view: &View<Self>,
     ) -> impl Future<Output = Result<Observation<Self::Details>, Error>> + Send;
 
-    /// Returns the next step towards a goal, or none if there is no such step. Pure.
+    /// Returns the next step towards a goal; none if there is no such step. Pure.
     fn next(&self, view: &View<Self>, goal: &Stage) -> Option<Step> {
         view.step_towards(goal)
     }
@@ -95,48 +95,47 @@ pub trait Manager: Sized + Send + Sync + 'static {
     /// is cancelled; [`View::cancellation`] is cancelled then.
     fn act(&self, view: &View<Self>, step: &Step) -> impl Future<Output = Result<Done, Error>> + Send;
 
-    /// Returns the parts. Pure.
+    /// Returns the parts of a resource. Pure.
     fn parts(&self, view: &View<Self>) -> Vec<Part> {
         let _ = view;
         Vec::new()
     }
 
-    /// Returns the reason why nothing may be built of it, such as a mistake in its file. Steps upwards wait for it to go;
-    /// what is to be taken down is. Pure.
+    /// Returns the reason why the resource must not be built, such as an error in its file; none if it may be. Steps
+    /// upwards wait meanwhile, and steps to remove it do not. Pure.
     fn refuse(&self, spec: &Self::Spec) -> Option<Error> {
         let _ = spec;
         None
     }
 
-    /// Returns false to pass a resource over for now, with all its parts: it is left as it is, and its requests to
-    /// whoever runs later.
+    /// Returns false to pass over a resource and its parts for now, unchanged; a later pass takes up its requests.
     fn chooses(&self, root: Uid) -> bool {
         let _ = root;
         true
     }
 
-    /// Lists what is there outside, whoever it belongs to. Nothing is decided by it.
+    /// Returns all things that exist outside, whether or not a resource owns them. The list is only for reports.
     fn discover(&self) -> impl Future<Output = Result<Vec<DiscoveredItem>, Error>> + Send {
         std::future::ready(Ok(Vec::new()))
     }
 
-    /// Returns how steps are tried, and how often things are looked at.
+    /// Returns the limits of steps and the time between looks.
     fn policy(&self) -> Policy {
         Policy::default()
     }
 }
 
-/// The bounds of a kind's steps, and how often it is looked at.
+/// The limits of a kind's steps, and the time between looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// The timeout and the attempts of a step that states none.
+    /// The timeout and retries of actions that have none of their own.
     pub tries: Tries,
-    /// The longest time between two looks at a thing that nothing asks for.
+    /// The longest time between two looks if nothing else causes one.
     pub observe_every: Duration,
 }
 
 impl Default for Policy {
-    /// [`Tries::default`], and a look every 5 minutes.
+    /// Returns [`Tries::default`], and a look every 5 minutes.
     fn default() -> Self {
         Self {
             tries: Tries::default(),
@@ -148,44 +147,44 @@ impl Default for Policy {
 /// The result of a look.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Observation<D> {
-    /// It is at this stage, with these details.
+    /// The thing exists at this stage, with these details.
     At(Stage, D),
-    /// There is nothing.
+    /// Nothing exists outside.
     Absent,
-    /// It can't be told now, for this reason. Changes nothing, and is tried again.
+    /// The look failed to tell, for this reason. Nothing changes, and the look is repeated.
     Unclear(String),
 }
 
 impl<D> Observation<D> {
-    /// Returns the observation of a stage.
+    /// Returns the observation of a stage with details.
     pub fn at(stage: impl Into<Stage>, details: D) -> Self {
         Self::At(stage.into(), details)
     }
 }
 
-/// The ways in which an attempt succeeds.
+/// The result of an attempt that did not fail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Done {
-    /// It is at this stage; of an action of several, the step's own stage says that the action is done.
+    /// The thing is at this stage. In a step of several actions, the step's stage only means that the action is done.
     At(Stage),
-    /// It is not finished: it is performed again after this time.
+    /// The action is not finished, and is performed again after this time.
     RequeueAfter(Duration),
-    /// It goes on elsewhere: an event completes it, and without one by this time it has failed.
+    /// The action continues elsewhere until an event completes it. Without the event by the deadline, it fails.
     Await {
-        /// The events that are meant.
+        /// The condition on the event.
         event: EventMatch,
-        /// The deadline.
+        /// The deadline for the event.
         until: Timestamp,
     },
-    /// There was nothing to do, for this reason; counts as done.
+    /// The action had nothing to do, for this reason, and counts as finished.
     Skipped(String),
 }
 
-/// Something that was found outside.
+/// A thing that was found outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiscoveredItem {
-    /// The name, for people.
+    /// The name of the thing, for people.
     pub name: String,
-    /// The resource that it says it belongs to.
+    /// The identity of the resource that the thing is marked with, if any.
     pub uid: Option<Uid>,
 }

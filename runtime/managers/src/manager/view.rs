@@ -1,4 +1,4 @@
-//! The view that a manager gets.
+//! The view of a resource that its manager receives.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::pipeline::Step;
 use crate::stages::{Stage, Stages};
 use crate::window::Occurrence;
 
-/// A managed resource as its manager sees it: what is wanted, and everything that is known.
+/// A managed resource as its manager sees it: its spec, and all that is known about it.
 pub struct View<M: Manager> {
     pub(crate) name: Name,
     pub(crate) uid: Uid,
@@ -50,7 +50,7 @@ impl<M: Manager> fmt::Debug for View<M> {
 }
 
 impl<M: Manager> View<M> {
-    /// Returns the view of a resource of which nothing is known but what is wanted, at a stage: for tests of pure functions.
+    /// Returns a view with a spec and a stage and nothing else, for tests of pure functions.
     pub fn sketch(name: &str, uid: Uid, wanted: Wanted<M::Spec>, stages: Stages, stage: Stage) -> Self {
         Self {
             name: Name::new(name),
@@ -74,7 +74,7 @@ impl<M: Manager> View<M> {
         }
     }
 
-    /// Returns the default next step: one action to the neighbouring stage, see [`Stages::step`].
+    /// Returns the default next step: one action to the next stage by [`Stages::step`].
     pub fn step_towards(&self, goal: &Stage) -> Option<Step> {
         self.stages.step(&self.stage, goal).map(Step::to)
     }
@@ -84,68 +84,69 @@ impl<M: Manager> View<M> {
         self.name.as_str()
     }
 
-    /// Returns the identity, which stays through renames and while it is torn down: what things outside are marked with.
+    /// Returns the identity of the resource, with which things outside are marked. It stays the same through renames
+    /// and teardown.
     pub fn uid(&self) -> Uid {
         self.uid
     }
 
-    /// Returns the epoch of the controller: a later holder's is higher.
+    /// Returns the epoch of the controller; a later controller has a higher one.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// Returns the key of an attempt. A repetition after a crash has the same one but for the epoch.
+    /// Returns the key of the attempt. A repetition after a crash has the same key except for the epoch.
     pub fn key(&self) -> String {
         format!("{}/{}/{}/{}", self.uid, self.epoch, self.action, self.attempt)
     }
 
-    /// Returns the time of day by the controller's clock.
+    /// Returns the time by the controller's clock.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Returns the kind's own part of what is wanted.
+    /// Returns the spec of the kind.
     pub fn spec(&self) -> &M::Spec {
         &self.wanted.spec
     }
 
-    /// Returns the part of what is wanted that all kinds have.
+    /// Returns the desired stage of the spec with its conditions, which all kinds have.
     pub fn wish(&self) -> &Desired {
         &self.wanted.desired
     }
 
-    /// Returns the stage that is desired: what the spec says, or an event since.
+    /// Returns the desired stage, as set by the spec or by an event since.
     pub fn desired(&self) -> &Stage {
         &self.desired
     }
 
-    /// Returns true if the owner, or nobody, allows all that is desired.
+    /// Returns true if the resource may go to its desired stage, with or without an owner.
     pub fn is_allowed_all(&self) -> bool {
         self.wanted.desired.allowed == Allowed::All
     }
 
-    /// Returns the lifecycle.
+    /// Returns the stages of the resource.
     pub fn stages(&self) -> &Stages {
         &self.stages
     }
 
-    /// Returns the stage that was last observed or reached, parts left aside.
+    /// Returns the stage that was last observed or reached, without regard to parts.
     pub fn stage(&self) -> &Stage {
         &self.stage
     }
 
-    /// Returns what was last observed beside the stage.
+    /// Returns the details of the last look or of a later action; none if there are none.
     pub fn details(&self) -> Option<&M::Details> {
         self.details.as_deref()
     }
 
-    /// Reports details that an action has found out, for the actions after it. They are recorded with the action's end
-    /// if it succeeds, and hold until the next look.
+    /// Reports details that an action has found, for later actions. They are recorded if the action succeeds, and stay
+    /// until the next look.
     pub fn report(&self, details: M::Details) {
         *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(details));
     }
 
-    /// Takes what an action has reported.
+    /// Takes the details that an action has reported, if any.
     pub(crate) fn take_reported(&self) -> Option<Arc<M::Details>> {
         self.reported
             .lock()
@@ -153,27 +154,27 @@ impl<M: Manager> View<M> {
             .take()
     }
 
-    /// Returns the window that governs.
+    /// Returns the window that applies, if there is one.
     pub fn window(&self) -> Option<&Occurrence> {
         self.window.as_ref()
     }
 
-    /// Returns the refs with what they stand for.
+    /// Returns the references to other resources, with their targets.
     pub fn refs(&self) -> &[RefView] {
         &self.refs
     }
 
-    /// Returns the resources that it owns.
+    /// Returns the resources that this resource owns.
     pub fn owned(&self) -> &[OwnedView] {
         &self.owned
     }
 
-    /// Returns the event that last had an effect in this pass.
+    /// Returns the last event that had an effect in this pass, if there was one.
     pub fn event(&self) -> Option<&CloudEvent> {
         self.event.as_ref()
     }
 
-    /// Returns the name of the action to perform; that of the stage unless the step has several.
+    /// Returns the name of the action to perform; for steps of one action, usually the name of the stage.
     pub fn action(&self) -> &str {
         &self.action
     }
@@ -183,12 +184,12 @@ impl<M: Manager> View<M> {
         self.attempt
     }
 
-    /// Returns true from the cleanup deadline on: what is in the way is to be removed.
+    /// Returns true from the cleanup deadline on, when obstacles to removal must be removed too.
     pub fn force(&self) -> bool {
         self.force
     }
 
-    /// Returns the token that is cancelled when the attempt is to end.
+    /// Returns the token that is cancelled when the attempt must end.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }

@@ -1,4 +1,4 @@
-//! Answers: the document that a command writes to its standard output, and an HTTP call is answered with.
+//! Answers: the JSON document with which a command or an HTTP service answers a call.
 
 use std::time::Duration;
 
@@ -12,42 +12,42 @@ use crate::event::EventMatch;
 use crate::manager::{Done, Observation};
 use crate::stages::Stage;
 
-/// The most bytes of an answer. Its data are stored with the resource and loaded with it, so it must not be large.
+/// The largest answer, in bytes. Its data are stored and loaded with the resource.
 pub const ANSWER_MAX: usize = 256 * 1024;
-/// The longest wait that an answer may ask for: one that is longer is a mistake of units.
+/// The longest wait that an answer may ask for; longer ones are shortened.
 const WAIT_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The code of answers that can't be used.
+/// The code of errors for unusable answers.
 pub(super) const BAD_ANSWER: &str = "bad-answer";
-/// The code of failures that say no other.
+/// The code of failures that give no code of their own.
 pub(super) const FAILED: &str = "step-failed";
 
-/// The result of a step or a look. All is optional, but a look must say the stage.
+/// The answer to a step or a look. All fields are optional, but the answer to a look needs the stage.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Answer {
-    /// The stage at which it is. A step without one has reached its own.
+    /// The present stage. Without it, a step has reached the stage that it leads to.
     pub stage: Option<String>,
-    /// More that is known of it. Those of a look replace what was known, those of a step are added.
+    /// Further data about the thing. Data of a look replace all earlier data; data of a step are added.
     pub data: Option<Map<String, Value>>,
-    /// A sentence for people.
+    /// A message for people.
     pub message: Option<String>,
-    /// The time after which the step is performed again, for it is not finished.
+    /// The time after which an unfinished step is performed again.
     pub requeue_after: Option<Wait>,
     /// The event that completes the step.
     #[serde(rename = "await")]
     pub awaits: Option<AwaitAnswer>,
-    /// The failure. It counts whatever the exit code or the status is.
+    /// The failure, if the call failed. It counts regardless of exit code and status.
     pub error: Option<ErrorAnswer>,
 }
 
-/// A wait: seconds, or a text such as `1m30s`.
+/// A wait, in seconds or as a text such as `1m30s`.
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Wait {
-    /// Seconds.
+    /// The wait in seconds.
     Seconds(f64),
-    /// A text with units.
+    /// The wait as a text with units.
     Text(String),
 }
 
@@ -55,33 +55,33 @@ pub enum Wait {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AwaitAnswer {
-    /// The type of the event; one that ends in `*` stands for all that begin so.
+    /// The type of the event; a final `*` stands for any ending.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The source; any without one.
+    /// The source of the event; any source if none.
     #[serde(default)]
     pub source: Option<String>,
-    /// The subject; the name of the resource without one.
+    /// The subject of the event; the name of the resource if none.
     #[serde(default)]
     pub subject: Option<String>,
-    /// The deadline (RFC 3339), after which the attempt has failed.
+    /// The deadline (RFC 3339), after which the attempt fails.
     pub until: String,
 }
 
-/// A failure.
+/// A failure of a call.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorAnswer {
-    /// A code for programs.
+    /// The code of the failure, for programs; `step-failed` if none.
     pub code: Option<String>,
     /// The message for people.
     pub message: String,
-    /// Set if no further attempt helps.
+    /// True if further attempts would not help.
     pub permanent: bool,
 }
 
 impl Answer {
-    /// Reads an answer. Nothing at all is an empty one.
+    /// Reads an answer. Empty input is an empty answer.
     ///
     /// # Errors
     /// `bad-answer` if it is no such document.
@@ -100,7 +100,7 @@ impl Answer {
         })
     }
 
-    /// Returns the failure that it states, if it does.
+    /// Returns the failure in the answer, if there is one.
     pub(super) fn failure(&self) -> Option<Error> {
         let error = self.error.as_ref()?;
         let code = error.code.as_deref().unwrap_or(FAILED);
@@ -112,7 +112,7 @@ impl Answer {
         Some(failure)
     }
 
-    /// Returns the wait that it asks for.
+    /// Returns the wait that the answer asks for, if any.
     ///
     /// # Errors
     /// `bad-answer` if it is none.
@@ -131,7 +131,7 @@ impl Answer {
         read.map(|wait| Some(wait.min(WAIT_MAX))).ok_or_else(bad)
     }
 
-    /// Returns the end of a step.
+    /// Returns the result of a step towards a stage.
     ///
     /// # Errors
     /// The failure that it states, or `bad-answer`.

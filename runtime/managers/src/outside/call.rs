@@ -1,4 +1,4 @@
-//! Calls: the document that a command reads from its standard input, and an HTTP call has as its body.
+//! Calls: the JSON document that a command reads from standard input, or an HTTP service as its request.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,78 +10,78 @@ use crate::manager::Manager;
 use crate::manager::view::View;
 use crate::record::record_of;
 
-/// The version of the document. It rises when a field changes its meaning; readers ignore fields that they do not know.
+/// The version of the document. It rises when a field changes its meaning; readers ignore unknown fields.
 pub const VERSION: u32 = 1;
 
-/// Everything that a step or a look gets.
+/// The input of a step or a look.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Call {
     /// The version of this document.
     pub version: u32,
-    /// The resource.
+    /// The resource that the step or look is about.
     pub resource: CalledResource,
-    /// The stage that is desired, by the file or an event.
+    /// The desired stage, from the file or an event.
     pub desired: String,
     /// The stage that was last observed or reached.
     pub stage: String,
-    /// The action to perform; none for a look.
+    /// The name of the action to perform; none for a look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// The number of the attempt, from 1. With uid and step it identifies an attempt: a repetition after a crash has the
-    /// same one.
+    /// The number of the attempt, from 1. With uid and step it identifies the attempt; a repetition after a crash has
+    /// the same number.
     pub attempt: u32,
-    /// Set from the cleanup deadline on: what is in the way is to be removed.
+    /// True from the cleanup deadline on, when obstacles to removal must be removed too.
     pub force: bool,
-    /// The data that were last observed, or reported by a step since.
+    /// The data that were last observed, or reported by a later step.
     pub data: Map<String, Value>,
-    /// The window that governs.
+    /// The window that applies, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<CalledWindow>,
-    /// The parts that there are.
+    /// The existing parts of the resource.
     pub parts: Vec<CalledPart>,
-    /// The event that last had an effect, as CloudEvents 1.0 writes it.
+    /// The last event that had an effect, in the format of CloudEvents 1.0; none if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<Value>,
 }
 
-/// The resource of a call.
+/// The resource in a call.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct CalledResource {
-    /// The name.
+    /// The name of the resource.
     pub name: String,
-    /// The identity, which stays through renames: what things outside are marked with.
+    /// The identity of the resource, with which things outside are marked. It stays the same through renames.
     pub uid: String,
-    /// The epoch of the program that calls: a later one's is higher.
+    /// The epoch of the calling program; a later program has a higher one.
     pub epoch: u64,
-    /// The values of the file, unchanged.
+    /// The values from the resource's file, unchanged.
     pub values: Value,
 }
 
-/// A window, as instants (RFC 3339).
+/// The window in a call, with instants (RFC 3339).
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct CalledWindow {
-    /// The beginning of the lead.
+    /// The start of the lead.
     pub opening: String,
-    /// The start.
+    /// The start of the window.
     pub start: String,
-    /// The end.
+    /// The end of the window.
     pub end: String,
-    /// The cleanup deadline.
+    /// The cleanup deadline, from which nothing may be left.
     pub deadline: String,
 }
 
-/// A part as its owner sees it.
+/// A part in a call.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct CalledPart {
-    /// The name.
+    /// The name of the part.
     pub name: String,
-    /// The stage; none before the first look, and for parts of other kinds.
+    /// The stage of the part; none before its first look, and for kinds without stages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
 }
 
 impl Call {
-    /// Returns the call for a look, or for the action of a view, with the values of the file and the data that are known.
+    /// Returns the call for a look, or for an action if `is_step`, with the values of the file and the known data.
     pub fn new<M: Manager>(view: &View<M>, values: Value, data: Map<String, Value>, is_step: bool) -> Self {
         let window = view.window().map(|window| CalledWindow {
             opening: instant(window.opening),
@@ -121,7 +121,7 @@ impl Call {
     }
 }
 
-/// An instant as RFC 3339 writes it; empty if it is beyond what can be written.
+/// Returns the instant in RFC 3339; empty if it is out of range.
 fn instant(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| String::new(), |at| at.to_string())
 }

@@ -16,13 +16,13 @@ use super::call::Call;
 use super::orphans;
 use crate::manager::DiscoveredItem;
 
-/// The exit code by which a program asks for another attempt: `EX_TEMPFAIL` of `sysexits.h`.
+/// The exit code with which a program asks for another attempt: `EX_TEMPFAIL` of `sysexits.h`.
 const TRY_AGAIN: i32 = 75;
-/// The most bytes of the end of standard error that are kept: its last line is shown.
+/// The number of bytes kept from the end of standard error, for the last line.
 const STDERR_KEPT: usize = 4096;
-/// The most characters of that line which are shown.
+/// The largest number of characters shown of the last line.
 const LINE_MAX: usize = 500;
-/// Runs commands below a project's root.
+/// A runner of commands for a project.
 #[derive(Clone, Debug)]
 pub struct Commands {
     root: PathBuf,
@@ -30,8 +30,8 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Returns the runner for a project's root. In `notes`, a folder of its own, it keeps what runs, so that the next
-    /// program ends what a crash of this one leaves.
+    /// Returns a runner for a project's root. The folder `notes` lists running commands, so that a later program can
+    /// end them after a crash.
     ///
     /// # Errors
     /// When the folder can't be made.
@@ -41,7 +41,8 @@ impl Commands {
         Ok(Self { root, notes })
     }
 
-    /// Runs a command, a program with its arguments. A program with a slash in its name lies below the root.
+    /// Runs a command, given as a program and its arguments. A program with a slash in its name lies under the
+    /// project's root.
     ///
     /// It gets a process group of its own, and of our variables PATH, HOME and LANG alone. Cancel-safe: of a dropped call
     /// all that it started is killed.
@@ -66,8 +67,8 @@ impl Commands {
         Ok(answer)
     }
 
-    /// Runs a command that lists what there is outside: a list of `{"name", "uid"}` as JSON. The uid is that of the resource that
-    /// a thing says it belongs to, as calls have it.
+    /// Runs a command that lists the things outside as a JSON list of `{"name", "uid"}`. Each uid names the resource
+    /// that owns the thing.
     ///
     /// # Errors
     /// The exit code with the last line of standard error, or `bad-answer`.
@@ -102,7 +103,8 @@ impl Commands {
         Ok(program)
     }
 
-    /// Runs a program for a resource. What an earlier life of ours left running for it is ended first.
+    /// Runs a program for a resource. A program that an earlier process left running for the same resource is ended
+    /// first.
     async fn exchange(&self, program: &Program, uid: Uid) -> Result<Ended, Error> {
         orphans::end(&self.notes, uid);
         // Without a note a crash may leave it, which the timeout of the next attempt can't help; it is run all the same.
@@ -112,10 +114,10 @@ impl Commands {
     }
 }
 
-/// The longest that a list may take.
+/// The longest time that a command may take to list things.
 const LIST_WITHIN: Duration = Duration::from_secs(60);
 
-/// A thing outside, as a command lists it.
+/// A thing in the list that a command writes.
 #[derive(Deserialize)]
 struct ListedItem {
     name: String,

@@ -1,4 +1,4 @@
-//! HTTP calls: requests with a call as their body, answered with an answer.
+//! HTTP calls: requests with a call as their body and an answer as their response.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,31 +13,31 @@ use super::answer::{ANSWER_MAX, Answer, BAD_ANSWER, FAILED};
 use super::call::Call;
 use super::command::too_long;
 
-/// The longest wait that a server may ask for: what it says is not checked by anybody.
+/// The longest wait that a server may ask for; longer ones are shortened.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
-/// The most characters of an answer that is no JSON which an error shows.
+/// The largest number of characters of an unreadable answer that an error shows.
 const SHOWN: usize = 200;
 
-/// A client of HTTP services. Cheap to clone; nothing of it is global.
+/// A client of HTTP services. Cheap to clone, and without global state.
 #[derive(Clone, Debug)]
 pub struct Http {
     client: Client,
 }
 
-/// The place to which a call goes.
+/// The target of an HTTP call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
-    /// The method; POST if it is empty.
+    /// The method; POST if empty.
     pub method: String,
     /// The address, `http` or `https`.
     pub url: String,
-    /// Further headers.
+    /// The additional headers, by name.
     pub headers: BTreeMap<String, String>,
 }
 
 impl Http {
-    /// Returns a client that uses no proxy and follows no redirect: a redirected POST would lose its body, or go where the file
-    /// does not say. The whole call has the timeout of its step.
+    /// Returns a client without proxies or redirects, since a redirected POST may lose its body or go to another host.
+    /// The step's timeout limits the whole call.
     ///
     /// # Errors
     /// When TLS can't be configured.
@@ -49,7 +49,7 @@ impl Http {
         Ok(Self { client })
     }
 
-    /// Sends a call and returns its answer. Cancel-safe: of a dropped one the connection is closed.
+    /// Sends a call and returns its answer. Cancel-safe: dropping the future closes the connection.
     ///
     /// # Errors
     /// The failure that the answer states, the status, or `bad-answer`. 408, 425, 429, 5xx and 202 are worth another try,

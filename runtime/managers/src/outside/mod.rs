@@ -1,4 +1,4 @@
-//! Steps and looks that are not written in Rust: commands and HTTP calls.
+//! Steps and looks in programs outside: commands and HTTP calls.
 //!
 //! Both get one document, a [`Call`], and give one back, an [`Answer`]. What an exit code or a status means is decided
 //! here and nowhere else; the timeout, the attempts and the record are the loop's. A future that is dropped ends what it

@@ -1,4 +1,4 @@
-//! Commands that outlived the program which started them: noted by their mark while they run, ended by the next pass.
+//! Commands that outlive the program that started them. A note records each running command, and the next pass ends it.
 
 use std::fs;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use watershed_controller::Uid;
 use watershed_outside::program::end_marked;
 
-/// The note of a command that runs. It is removed when the command has ended.
+/// The note of a running command. It is removed when the command has ended.
 #[derive(Debug)]
 pub(super) struct Note(PathBuf);
 
 impl Note {
-    /// Notes the mark of a command that is about to be started for a resource.
+    /// Writes the note for a command that is about to start for a resource.
     ///
     /// # Errors
     /// When the file can't be written.
@@ -31,7 +31,7 @@ impl Drop for Note {
     }
 }
 
-/// Ends what an earlier program left running for a resource, if it is still there.
+/// Ends the command that an earlier program left running for a resource, if there is one.
 pub(super) fn end(folder: &Path, uid: Uid) {
     let path = path_of(folder, uid);
     let Ok(mark) = fs::read_to_string(&path) else {

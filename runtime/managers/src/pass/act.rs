@@ -1,4 +1,4 @@
-//! One attempt of one action: stored, performed, judged.
+//! An attempt of an action: its record, its execution and its result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,37 +13,37 @@ use crate::pipeline::{Action, Ending, Step, Tries};
 use crate::record::{Awaiting, Failure, ManagedState};
 use crate::stages::Stage;
 
-/// The longest time for which the clock is not looked at while a step runs: it may jump.
+/// The longest time between two looks at the clock while a step runs, since the clock may jump.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The timeout of a step with force.
+/// The timeout of an action with force.
 const FORCE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The wait after the first failure of a step with force; it doubles up to [`FORCE_CAP`].
+/// The wait after the first failure with force; doubled after each further failure, up to [`FORCE_CAP`].
 const FORCE_BASE: Duration = Duration::from_secs(10);
 /// The longest wait between attempts with force.
 const FORCE_CAP: Duration = Duration::from_secs(300);
 
 /// The result of an attempt, for the step.
 pub(super) enum Tried {
-    /// The action needs nothing more.
+    /// The action is finished.
     Finished(Ending),
-    /// It ended at another stage than the step's.
+    /// The resource reached a different stage than the step leads to.
     Elsewhere(Stage),
-    /// The step no longer leads to the goal.
+    /// The goal has changed, so the step no longer serves it.
     GoalChanged,
-    /// It goes on later.
+    /// The action continues later.
     Blocked(Blocked),
 }
 
 /// The way in which an attempt ended.
 enum End<D> {
-    /// It returned, and may have reported details.
+    /// The manager returned a result, and the details that the action reported, if any.
     Returned(Result<Done, Error>, Option<Arc<D>>),
     TimedOut,
     GoalChanged,
 }
 
 impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
-    /// Performs an action, unless its time has not come.
+    /// Performs an action, unless it has to wait.
     pub(super) async fn attempt(&mut self, step: &Step, action: &Action, goal: &Goal) -> Result<Tried, Halt> {
         let tries = self.tries(action, goal);
         if let Some(early) = self.not_now(action, tries, goal) {
@@ -87,7 +87,8 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         stated
     }
 
-    /// Returns what becomes of an action that is not performed now: it waits, or an event has completed it.
+    /// Returns the result for an action that is not performed now, because it waits or has ended by an event or a
+    /// deadline; none if it is to be performed.
     fn not_now(&mut self, action: &Action, tries: Tries, goal: &Goal) -> Option<Tried> {
         let now = self.now();
         let current = self.kept.record.current.as_mut()?;
@@ -127,7 +128,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         None
     }
 
-    /// Runs the attempt until it returns, its timeout is over, or it no longer leads to the goal.
+    /// Runs an attempt until it returns, its timeout ends, or the goal changes.
     async fn perform(&self, step: &Step, timeout: Duration, goal: &Goal) -> Result<End<M::Details>, Halt> {
         let stop = CancellationToken::new();
         let _stops_at_the_end = stop.clone().drop_guard();
@@ -192,7 +193,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// Counts a failure, and says what becomes of the action.
+    /// Records a failed attempt, and returns its result for the step.
     fn fail(&mut self, action: &Action, tries: Tries, error: Error, goal: &Goal) -> Tried {
         let now = self.now();
         let Some(current) = &mut self.kept.record.current else {

@@ -1,4 +1,4 @@
-//! The events that a resource owns: each has its effect once.
+//! The events that a resource owns. Each has its effect once.
 
 use watershed_controller::resource::Row;
 use watershed_controller::{Edit, Reconciler, Resource};
@@ -10,7 +10,7 @@ use crate::manager::Manager;
 use crate::record::{ManagedState, StageOverride};
 
 impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
-    /// The events that are kept for it, oldest first.
+    /// Returns the events that are stored for the resource, oldest first.
     fn kept_events(&self) -> Vec<&Row> {
         let owned = self.context.owned().iter().map(|view| &*view.resource);
         let mut rows: Vec<&Row> = owned
@@ -20,7 +20,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         rows
     }
 
-    /// Takes up events that came since the last pass: those that a rule is for set what is desired.
+    /// Takes in the events since the last pass, and applies those for which there is a rule.
     pub(super) fn hear(&mut self) {
         let wanted = &self.subject.wanted.desired;
         // An edit ends it, also one that was taken back since.
@@ -65,7 +65,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// Takes the first event that is meant, if one has come.
+    /// Takes the first event that meets the condition. Returns false if there is none.
     pub(super) fn take_event(&mut self, meant: &EventMatch) -> bool {
         let name = self.subject.name.as_str();
         let found = self
@@ -79,7 +79,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         true
     }
 
-    /// Lays aside what nothing waits for. While a step is under way, its result may be among it.
+    /// Marks the remaining events as handled, unless a step is under way whose result may be among them.
     pub(super) fn end_events(&mut self) {
         if self.kept.record.current.is_none() {
             let left = self.events.drain(..).map(|(uid, _)| uid);
@@ -87,7 +87,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// The deletes of the oldest events beyond those that are kept.
+    /// Returns the edits that delete the oldest events beyond [`EVENTS_KEPT`].
     pub(super) fn old_events(&self) -> Vec<Edit> {
         let rows = self.kept_events();
         let excess = rows.len().saturating_sub(EVENTS_KEPT);

@@ -1,4 +1,4 @@
-//! One pass: goal, observe, compare, act, record, cascade.
+//! A pass over a resource: goal, look, steps, record and cascade.
 //!
 //! 1. A step is stored, durably, before it runs; its end is one write with its transition.
 //! 2. What is observed wins over what is stored, unless it can't be told.
@@ -31,67 +31,67 @@ use crate::stages::{Stage, Stages};
 use crate::transition::{Reason, Transition, push};
 use crate::window::{BadWindow, Plan, phase_name};
 
-/// The wait before an absence is believed.
+/// The wait until a second look confirms an absence.
 pub(crate) const CONFIRM_AFTER: Duration = Duration::from_secs(5);
-/// The most steps of one pass: a lifecycle has at most 32 stages, and a kind that goes round in circles lets others run.
+/// The largest number of steps in one pass, so that steps in a circle let others run. A resource has at most 32 stages.
 const STEPS_MAX: usize = 32;
 
-/// The code of a step that has failed.
+/// The code of a failed step.
 const STEP_FAILED: &str = "step-failed";
-/// The code of an owner that a part has failed.
+/// The code of an owner whose part has failed.
 const PART_FAILED: &str = "part-failed";
 
-/// The thing that a pass is about, under the name and the identity that it has outside.
+/// The resource that a pass is about, with its name and identity outside.
 pub(crate) struct Subject<S> {
     pub(crate) name: Name,
     pub(crate) uid: Uid,
     pub(crate) wanted: Wanted<S>,
-    /// Set for what is left of a deleted resource: its parts have a teardown of their own.
+    /// True for the teardown of a deleted resource, whose parts have teardowns of their own.
     pub(crate) is_alone: bool,
 }
 
-/// One pass over a resource. `R` is the reconciler that makes it.
+/// A pass over a resource, made by the reconciler `R`.
 pub(crate) struct Pass<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> {
     manager: &'a M,
     context: &'a Context<R>,
     subject: Subject<M::Spec>,
     stages: Stages,
     kept: ManagedState<M::Details>,
-    /// As it is stored, or on its way.
+    /// The state as stored, or about to be stored.
     saved: Option<ManagedState<M::Details>>,
     plan: Option<Plan>,
     bad_window: Option<BadWindow>,
-    /// The manager's reason to build nothing.
+    /// The manager's reason not to build the resource, if there is one.
     refused: Option<Error>,
-    /// Those that have had no effect yet, oldest first.
+    /// The events without an effect so far, oldest first.
     events: Vec<(Uid, CloudEvent)>,
-    /// The one that last had an effect.
+    /// The last event that had an effect.
     event: Option<CloudEvent>,
     parts: Vec<parts::Declared>,
-    /// The parts that have failed while the others go on, in words for people.
+    /// A text for people about failed parts, while the others continue; none if no part has failed so.
     degraded: Option<String>,
     work: Work,
-    /// The earliest time at which this resource is to be looked at again.
+    /// The earliest time at which to look at this resource again; none if nothing asks for it.
     wake: Option<Timestamp>,
 }
 
-/// The reasons for which a pass ends before its end.
+/// The reason why a pass ends early.
 enum Halt {
-    /// The invocation was cancelled; its outcome counts no more.
+    /// The invocation was cancelled, and its outcome is ignored.
     Cancelled,
-    /// It has failed, and nothing more can be done now.
+    /// The pass has failed.
     Failed(Box<Error>),
 }
 
-/// The reason for which no step is taken now.
+/// The reason why no step is taken now.
 enum Blocked {
-    /// It waits for something, in words for people.
+    /// The resource waits, for this reason in words for people.
     Waits(String),
     /// A step has failed, or can't be taken.
     Fails(Error),
 }
 
-/// The error of a failure that stays.
+/// Returns the error for a recorded failure.
 fn failed(failure: &Failure) -> Error {
     Error::permanent(failure.code.clone(), failure.message.clone())
 }
@@ -109,7 +109,7 @@ impl From<SetStateError> for Halt {
 }
 
 impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M, R> {
-    /// Makes a pass. `before` is the record to begin with where the resource has none of its own yet.
+    /// Returns a pass that has not run. `before` is the state to begin with if the resource has none.
     pub(crate) fn new(
         manager: &'a M,
         context: &'a Context<R>,
@@ -142,7 +142,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         }
     }
 
-    /// Makes the pass, and returns its outcome with the record that it left.
+    /// Runs the pass. Returns its outcome, and the state at its end.
     pub(crate) async fn run(mut self) -> (Result<Outcome, Error>, ManagedState<M::Details>) {
         let outcome = match self.go().await {
             Ok(blocked) => self.end(blocked).await,
@@ -173,7 +173,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         Ok(blocked)
     }
 
-    /// Takes over another list of stages than the last pass had.
+    /// Adapts the record if the stages of the resource have changed.
     fn follow_stages(&mut self) -> Result<(), Halt> {
         let desired = &self.subject.wanted.desired.stage;
         if self.stages.index(desired).is_none() {
@@ -193,7 +193,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         Ok(())
     }
 
-    /// Forgets failures if the controller has, as for an edit, a refresh or a retry by hand.
+    /// Forgets failures if the controller has forgotten them, as after an edit, a refresh or a manual retry.
     fn forget_failures(&mut self) {
         let row = self.context.row();
         let Some(last) = row.last_run.as_ref().filter(|last| last.failed) else {
@@ -231,7 +231,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         self.context.now()
     }
 
-    /// The stage that is desired: by an event, until something else was desired since.
+    /// Returns the desired stage, as set by the spec or by an event since.
     fn desired(&self) -> &Stage {
         self.kept.record.desired(&self.subject.wanted.desired)
     }
@@ -247,7 +247,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         }
     }
 
-    /// Returns the goal of this moment, and leaves behind what served another one.
+    /// Returns the present goal, and drops the step and the failure of another goal.
     fn aim(&mut self) -> Goal {
         let goal = self.wish().goal(self.now());
         let record = &mut self.kept.record;
@@ -312,7 +312,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         }
     }
 
-    /// Writes the record if it differs from what is stored.
+    /// Writes the state if it differs from the stored one.
     async fn save(&mut self) -> Result<(), SetStateError> {
         if self.saved.as_ref() != Some(&self.kept) {
             self.context.set_state(&self.kept).await?;
@@ -325,7 +325,8 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    /// The next time at which to look: what the pass asked for, or a boundary of the window.
+    /// Returns the time of the next look: the time that the pass asked for, or the next boundary of the window; none
+    /// without either.
     fn next_look(&self) -> Option<Timestamp> {
         let now = self.now();
         let boundary = self.wish().next_boundary(now);
@@ -336,7 +337,8 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         [self.wake, boundary, recurring].into_iter().flatten().min()
     }
 
-    /// The wait until what the pass asked for: a boundary of the window is a time of day, and this is none.
+    /// Returns the wait until the time that the pass asked for. Boundaries of the window are left out, since they are
+    /// times of day.
     fn wait(&self) -> Option<Duration> {
         let left = self.wake?.0.saturating_sub(self.now().0);
         Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
@@ -367,7 +369,8 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         })
     }
 
-    /// The reason why it can't be used yet. Without times, so that a pass which finds the same says the same.
+    /// Returns the reason why the resource is not ready, if so. The text has no times, so that equal findings give
+    /// equal texts.
     fn why_unready(&self, blocked: Option<Blocked>) -> Option<Arc<str>> {
         let (record, desired) = (&self.kept.record, self.desired());
         let is_there = !self.stages.is_before(&record.stage, desired) && record.stage != *self.stages.last();

@@ -1,4 +1,4 @@
-//! Looking: what is there wins over what is stored.
+//! Looks at the thing outside, whose result takes precedence over the record.
 
 use watershed_controller::reconciler::CancellationToken;
 use watershed_controller::{Error, Reconciler};
@@ -13,14 +13,14 @@ use crate::transition::Reason;
 
 /// The result of a look, for the pass.
 pub(super) enum Sight {
-    /// The own stage is as it was seen.
+    /// The record agrees with the look, so the pass continues.
     Clear,
-    /// It was not found, which is to be looked at once more.
+    /// The thing was not found, and another look must confirm that.
     Unconfirmed,
 }
 
 impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
-    /// Looks, and takes over what is seen.
+    /// Looks at the thing outside, and takes the result over into the record.
     pub(super) async fn look(&mut self, goal: &Goal) -> Result<Sight, Halt> {
         match self.observe(goal).await? {
             Ok(Observation::At(stage, details)) => {
@@ -58,8 +58,8 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// Looks once more after steps, for what is observed beside the stage. It decides nothing: a look of its own does, if
-    /// this one does not confirm the steps.
+    /// Looks again after steps, to update the details. If this look does not confirm the steps, another one follows
+    /// soon.
     pub(super) async fn look_back(&mut self, goal: &Goal) -> Result<(), Halt> {
         let is_nothing = self.stages.is_nothing(&self.kept.record.own);
         match self.observe(goal).await? {
@@ -99,7 +99,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// It is there, at this stage.
+    /// Records that the thing was seen at this stage.
     fn see(&mut self, stage: &Stage) {
         let record = &self.kept.record;
         if *stage == record.own {
@@ -115,7 +115,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// It is not there. That is believed when it was so twice, unless nothing is expected.
+    /// Records that the thing was not found. Two looks are needed to believe so, unless nothing was expected.
     fn miss(&mut self, goal: &Goal) -> Sight {
         let now = self.now();
         let record = &mut self.kept.record;
@@ -147,7 +147,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         Sight::Clear
     }
 
-    /// Brings a resource of which there is nothing from one end of its lifecycle to the other, if the goal is there.
+    /// Moves an absent resource from one end of its stages to the other, if the goal is there.
     pub(super) fn turn_round(&mut self, goal: &Goal) {
         let own = &self.kept.record.own;
         if !self.stages.is_nothing(own) || *own == goal.stage {

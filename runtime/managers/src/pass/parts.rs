@@ -1,4 +1,4 @@
-//! The parts of a pass: found, judged, and edited by one batch.
+//! The parts in a pass: their search, their effect on the owner, and their edits in one batch.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::record::{Failure, ManagedState, Record, record_of};
 use crate::stages::Stage;
 use crate::window::BadWindow;
 
-/// The most failed parts that an owner names with their errors.
+/// The largest number of failed parts whose errors an owner shows.
 const NAMED_MAX: usize = 3;
 
-/// A part with what is found of it.
+/// A declared part, with the resource found for it.
 pub(super) struct Declared {
     pub(super) part: Part,
     pub(super) row: Option<Arc<Row>>,
@@ -33,7 +33,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Finds a part under its name, or else under the one that it had before its owner was renamed.
+    /// Finds the resource of a part by its name, or by the name before a rename of its owner.
     fn new(part: Part, before: Option<&Key>, owned: &[OwnedView]) -> Result<Self, DecodeError> {
         let named = |key: &Key| {
             let is_it = |row: &Row| row.kind == key.kind && row.name == key.name;
@@ -97,14 +97,14 @@ impl Declared {
     }
 }
 
-/// Returns true if nothing of a part is left, and nothing is wanted of it.
+/// Returns true if nothing of a part is left and no stage is wanted.
 fn is_idle(record: &Record, desired: &Desired) -> bool {
     let is_unwanted = record.goal == *record.stages.last()
         || (desired.allowed == Allowed::Gone && record.stages.is_nothing(&record.goal));
     is_unwanted && record.stages.is_nothing(&record.stage) && record.is_clean()
 }
 
-/// Returns true if what a part failed with does not go away by itself.
+/// Returns true if a part has failed and no retry follows.
 fn has_failed(view: &OwnedView) -> bool {
     let row = &view.resource;
     let is_final = |error: &Arc<Error>| match error.kind {
@@ -122,7 +122,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         self.parts.iter().map(Declared::seat).collect()
     }
 
-    /// Finds the parts that are declared at this moment.
+    /// Finds the parts that the manager declares now.
     pub(super) fn find_parts(&mut self) -> Result<(), Halt> {
         if self.subject.is_alone {
             return Ok(());
@@ -142,7 +142,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         Ok(())
     }
 
-    /// Checks that windows of parts lie inside the owner's, and do not begin before those in front of them.
+    /// Checks that each part's window lies inside the owner's, and does not begin before an earlier part's window.
     fn check_windows(&self) -> Result<(), BadWindow> {
         let now = self.now();
         let mut seen = Vec::new();
@@ -179,7 +179,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         Ok(())
     }
 
-    /// Edits the parts as far as this pass lets them go, and rolls their stages up.
+    /// Edits the parts by the decisions of the cascade, and records the stage of the owner with its parts.
     pub(super) async fn cascade(&mut self) -> Result<Option<Blocked>, Halt> {
         let goal = self.aim();
         let mut failure = None;
@@ -207,7 +207,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         Ok(failure.map(|failure| Blocked::Fails(failed(&failure))))
     }
 
-    /// Records what failed parts mean.
+    /// Records the effect of failed parts on the owner, and returns the owner's failure, if there is one.
     fn judge_parts(&mut self) -> Option<Failure> {
         let meaning = self.subject.wanted.desired.on_part_failure;
         let (found, degraded) = match verdict(&self.seats(), meaning) {
@@ -238,7 +238,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         record.failure.clone()
     }
 
-    /// The message of an owner that a part has failed, down to the step that was behind it.
+    /// Returns the message for an owner with a failed part, including the part's own error.
     fn cause(&self, name: &str) -> String {
         let part = self.parts.iter().find(|one| one.part.key.name.as_str() == name);
         let failure = part.and_then(|part| part.record.as_ref()?.failure.as_ref());
@@ -250,7 +250,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         format!("its part \"{name}\" has failed: {message}")
     }
 
-    /// The same of several that have failed: the first ones, and the number of the others.
+    /// Returns the message for an owner with several failed parts: the first ones, and the number of the others.
     fn causes(&self, names: &[&str]) -> String {
         let first = names.iter().take(NAMED_MAX).map(|name| self.cause(name));
         let others = names.len().saturating_sub(NAMED_MAX);

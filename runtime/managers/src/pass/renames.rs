@@ -1,4 +1,4 @@
-//! Renames of owners: their parts are renamed with them, and nothing is done outside.
+//! Renames of owners: the parts get new names too, and nothing changes outside.
 //!
 //! A manager names the parts of a resource by its name, as a pure function. So the names that they had are those which it gives
 //! to the same resource under the name of before, which the record knows.
@@ -13,11 +13,12 @@ use crate::goal::Goal;
 use crate::manager::Manager;
 use crate::record::ManagedState;
 
-/// The wait before a name that belongs to somebody else is tried again.
+/// The wait before a rename is tried again to a name that is in use.
 const TAKEN_AGAIN: Duration = Duration::from_secs(1);
 
 impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
-    /// Returns the keys that the parts had under the name of before, in the order of the parts; none without another name.
+    /// Returns the keys of the parts under the former name of their owner, in the order of the parts; empty if the name
+    /// is the same.
     pub(super) fn keys_before(&self, goal: &Goal) -> Vec<Key> {
         let named = self.kept.record.named.clone();
         let Some(before) = named.filter(|named| *named != self.subject.name) else {
@@ -32,7 +33,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             .collect()
     }
 
-    /// Returns the renames of parts that are found under another name, as far as their names are free.
+    /// Returns the edits that rename parts to their new names, as far as the names are free.
     pub(super) fn renames(&self) -> Vec<Edit> {
         let misnamed = self.parts.iter().filter(|one| is_misnamed(one));
         let edit = |one: &Declared| {
@@ -42,7 +43,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         misnamed.filter_map(edit).collect()
     }
 
-    /// Records the name that the parts have now, or looks again soon where one could not have its name.
+    /// Records the name after which the parts are named, or looks again soon if the name of a part is in use.
     pub(super) fn note_names(&mut self) {
         if self.parts.is_empty() {
             self.kept.record.named = None;

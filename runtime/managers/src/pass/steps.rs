@@ -1,4 +1,4 @@
-//! Steps: which comes next, what stands in its way, and its actions one by one.
+//! The steps of a pass: the choice of the next one, its obstacles, and its actions.
 
 use watershed_controller::reconciler::RefView;
 use watershed_controller::resource::{Required, Row};
@@ -14,16 +14,16 @@ use crate::record::{Current, ManagedState};
 use crate::stages::Stage;
 use crate::transition::Reason;
 
-/// The way in which a step ended for now.
+/// The result of a step, for now.
 enum Taken {
-    /// The own stage, or the goal, is another one.
+    /// The own stage or the goal has changed.
     Moved,
-    /// It goes on later.
+    /// The step continues later.
     Blocked(Blocked),
 }
 
 impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
-    /// Takes steps until the goal is reached or something stands in the way.
+    /// Takes steps until the goal is reached or an obstacle stops them.
     pub(super) async fn steps(&mut self) -> Result<Option<Blocked>, Halt> {
         let work_before = self.work;
         let mut blocked = None;
@@ -64,13 +64,13 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         Ok(blocked)
     }
 
-    /// Returns true if nothing was there before a step that was cut off, and nothing is wanted any more.
+    /// Returns true if a step was interrupted before anything existed, and removal is the goal now.
     fn has_cut_off_all(&self, goal: &Goal) -> bool {
         let record = &self.kept.record;
         record.claimed && record.own == *self.stages.first() && goal.stage == *self.stages.last()
     }
 
-    /// Nothing is left to do for this goal.
+    /// Records that nothing is left to do for this goal.
     fn arrive_for_good(&mut self) {
         let refreshes = self.context.refreshes().plain;
         let record = &mut self.kept.record;
@@ -86,7 +86,8 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         record.refreshed = refreshes;
     }
 
-    /// The next step towards the goal, or the last one once more if a refresh asks for that.
+    /// Returns the next step towards the goal, or the last step again if a refresh asks for it; none if nothing is left
+    /// to do.
     fn next_step(&self, goal: &Goal) -> Result<Option<Step>, Halt> {
         let own = &self.kept.record.own;
         let mut view = self.view(goal, self.context.cancellation().clone());
@@ -120,7 +121,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         self.context.refreshes().plain > record.refreshed && !self.stages.is_nothing(&record.own)
     }
 
-    /// Returns what stands in the way of a step, if anything does.
+    /// Returns the obstacle to a step, if there is one.
     fn obstacle(&self, step: &Step, goal: &Goal) -> Option<Blocked> {
         let record = &self.kept.record;
         if let Some(failure) = &record.failure {
@@ -153,7 +154,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         waits_for.map(|seat| Blocked::Waits(format!("it waits for its part \"{}\"", seat.name)))
     }
 
-    /// Performs what is left of a step.
+    /// Performs the rest of a step.
     async fn take(&mut self, step: &Step, goal: &Goal) -> Result<Taken, Halt> {
         let record = &mut self.kept.record;
         if record
@@ -203,7 +204,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         }
     }
 
-    /// All actions are finished: the stage is reached.
+    /// Records that the stage of a step is reached, since all its actions are finished.
     fn arrive(&mut self, step: &Step, finished: &[Finished]) {
         self.work = Work::Built;
         let record = &mut self.kept.record;
@@ -229,7 +230,7 @@ fn left_out(finished: &Finished) -> Option<String> {
     }
 }
 
-/// Returns true if what is referred to can be used: its last run succeeded, saw its present spec, and left it ready.
+/// Returns true if the target of a reference is ready: its last run succeeded with its present spec.
 fn is_ready(view: &RefView) -> bool {
     let has_settled = |row: &Row| {
         let seen = row.last_run.as_ref().and_then(|last| last.seen.as_ref());

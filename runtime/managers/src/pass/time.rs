@@ -1,4 +1,4 @@
-//! The window of a pass: accepted, followed or refused.
+//! The window of a pass: its acceptance or refusal.
 
 use watershed_controller::Reconciler;
 
@@ -8,7 +8,7 @@ use crate::record::ManagedState;
 use crate::window::{BadWindow, Occurrence, Plan};
 
 impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
-    /// Follows the window that is stated, if it may take the place of the one before.
+    /// Accepts the window of the spec, if it may replace the window accepted before.
     ///
     /// One that may not is refused: no step upwards is taken, and the end that was accepted still holds, so that nothing
     /// outlives its deadline by a mistake in an edit.
