@@ -7,24 +7,25 @@ use watershed_compilers::{FileEvent, FileProblem};
 
 use crate::position::byte_at;
 
-/// Bytes of a document that are kept: far more than is compiled, so that a file that grows too large is said to be, and
-/// shrinks again.
+/// The largest number of bytes of a document that are kept: far more than are compiled, so that a file that grows too
+/// large is reported as such, and can shrink again.
 const MOST_BYTES: usize = 4 << 20;
 
-/// An open document.
+/// A document that is open in the editor.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The address under which the editor knows it.
+    /// The address by which the editor refers to the document.
     pub(crate) uri: Url,
     pub(crate) version: i32,
     text: Text,
 }
 
-/// A document's text.
+/// The text of an open document.
 #[derive(Debug)]
 enum Text {
     Known(String),
-    /// It had so many bytes, more than are kept. Edits of it can't be followed until it is sent whole.
+    /// The length in bytes of a text that is too large to keep. Edits are ignored until the editor sends the whole
+    /// text.
     TooLarge(usize),
 }
 
@@ -37,7 +38,7 @@ impl Document {
         }
     }
 
-    /// Takes an edit.
+    /// Applies an edit to the text.
     pub(crate) fn edit(&mut self, change: TextDocumentContentChangeEvent) {
         let Some(range) = change.range else {
             self.text = Text::of(change.text);
@@ -51,7 +52,7 @@ impl Document {
         }
     }
 
-    /// Returns what the compiler is told of it.
+    /// Returns the event that tells the compiler of the document's text, under a path.
     pub(crate) fn event(&self, path: &str) -> FileEvent {
         let path = path.to_owned();
         match &self.text {

@@ -10,14 +10,14 @@ use watershed_compilers::{self as compilers, Code, Severity};
 
 use crate::{host::Redactor, position::Lines, workspace::Workspace};
 
-/// Findings of one file that an editor is sent: more are no help, and come as others are mended.
+/// The largest number of findings of one file that the editor is sent; further ones are shown once others are fixed.
 const MOST: usize = 1_000;
 
-/// The findings that the editor knows, by path: it is told of changes alone.
+/// The findings that the editor was last sent, by path, so that only changes are sent.
 #[derive(Debug, Default)]
 pub(crate) struct Published(BTreeMap<String, Shown>);
 
-/// The findings of a file, as the compiler has them and as the editor shows them.
+/// The findings of a file: those of the compiler, and their form for the editor.
 #[derive(Debug, Default, PartialEq)]
 struct Shown {
     found: Vec<compilers::Diagnostic>,
@@ -25,7 +25,7 @@ struct Shown {
 }
 
 impl Published {
-    /// Returns the findings of files of which anything changed.
+    /// Returns the findings of the files where they have changed since they were last sent.
     pub(crate) fn news(&mut self, workspace: &Workspace) -> Vec<PublishDiagnosticsParams> {
         let mut now: BTreeMap<&str, Vec<compilers::Diagnostic>> = BTreeMap::new();
         for found in workspace.project().diagnostics() {
@@ -59,7 +59,7 @@ impl Published {
     }
 }
 
-/// Returns the findings of one file as its editor shows them.
+/// Returns the findings of one file in the form for the editor, without the values of secrets.
 fn shown(found: &[compilers::Diagnostic], workspace: &Workspace, redactor: &Redactor) -> Vec<Diagnostic> {
     let Some(first) = found.first() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Messages read from a pipe, within a bound.
+//! A reader of messages from a pipe, with a limit on their size.
 //!
 //! A message says its length before it comes. Whoever believes that can be made to take all memory there is; so a thread
 //! reads message by message, and ends the conversation at one that is larger than any editor's.
@@ -15,20 +15,21 @@ use futures::{
     stream::IntoAsyncRead,
 };
 
-/// Bytes of a message: a document of the largest size that is kept, its characters escaped, with room.
+/// The largest message, in bytes: room for the largest document that is kept, with its characters escaped.
 const MOST_BYTES: u64 = 32 << 20;
-/// Bytes of the lines before a message.
+/// The largest header of a message, in bytes.
 const MOST_HEADER: u64 = 8 << 10;
-/// Messages that wait for the server: then the editor waits.
+/// The largest number of messages that wait for the server; with more, the editor waits.
 const MOST_WAITING: usize = 16;
 
 type Bytes = io::Result<Vec<u8>>;
 
-/// The messages of a pipe, as a stream of their bytes.
+/// The messages from a pipe, as a stream of bytes.
 pub struct Frames(IntoAsyncRead<futures::stream::BoxStream<'static, Bytes>>);
 
 impl Frames {
-    /// Reads messages on a thread of its own, which ends with the pipe or after the first message that no editor sends.
+    /// Starts to read messages on a new thread, which ends with the pipe or at the first message that is invalid or too
+    /// large.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -62,7 +63,7 @@ impl AsyncRead for Frames {
     }
 }
 
-/// Reads one message with the lines before it; nothing at the end of the pipe.
+/// Reads one message with its header; returns no bytes at the end of the pipe.
 fn frame(input: &mut BufReader<impl Read>) -> Bytes {
     let mut bytes = Vec::new();
     let mut length = None;

@@ -1,14 +1,14 @@
-//! Word of files that change, from whoever watches them.
+//! A handle by which watchers of files tell the server of changes.
 
 use std::collections::BTreeSet;
 
 use async_lsp::ClientSocket;
 
-/// Tells a server of changes that the editor does not know of.
+/// A handle that tells a server of changes to files.
 #[derive(Debug, Clone)]
 pub struct Handle(ClientSocket);
 
-/// Files have changed: these, or any.
+/// The paths of files that have changed; none means that any file may have changed.
 #[derive(Debug)]
 pub(crate) struct Changed(pub(crate) Option<BTreeSet<String>>);
 
@@ -17,7 +17,8 @@ impl Handle {
         Self(client)
     }
 
-    /// Has files looked at again, by their paths in the project: these, or all. Does nothing when the server has ended.
+    /// Tells the server to look at files again: those with these paths in the project, or all if there are none. Does
+    /// nothing if the server has ended.
     pub fn changed(&self, paths: Option<BTreeSet<String>>) {
         let _ = self.0.emit(Changed(paths));
     }

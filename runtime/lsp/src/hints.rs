@@ -1,4 +1,4 @@
-//! Hover: a resource's kind, columns and last run; a key's meaning.
+//! Hover texts: the kind, columns and last run of a resource, and the meaning of a key.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use watershed_compilers::{Health, ResourceKey, diagnostics::Span, editor};
 
 use crate::{position::Lines, workspace::Workspace};
 
-/// Columns that are shown: a table of more is looked at with a query.
+/// The largest number of columns that a hover text lists.
 const MOST_COLUMNS: usize = 40;
 
-/// Returns what is told of a place.
+/// Returns the hover text for a position in a file, if there is any.
 pub(crate) fn at(workspace: &Workspace, path: &str, position: Position) -> Option<Hover> {
     let project = workspace.project();
     let text = workspace.text(path);
@@ -75,12 +75,12 @@ fn resource(workspace: &Workspace, key: &ResourceKey) -> String {
     text
 }
 
-/// Returns true if the resource has the table of its name.
+/// Returns true if the resource has a table of the same name.
 fn has_rows(key: &ResourceKey) -> bool {
     key.kind == watershed_compilers::Kind::Model
 }
 
-/// A text inside a table.
+/// Returns the text in the form for a cell of a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }

@@ -1,4 +1,4 @@
-//! Everything that the server is handed: a project's files, the engine's parser, and what is known of its tables.
+//! The interface to the server's surroundings: a project's files, the engine's parser and facts about its tables.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,44 +10,44 @@ use watershed_compilers::{FileEvent, Options, Project, ResourceKey, SqlParser};
 
 use crate::handle::Handle;
 
-/// Opens the project that a file or folder belongs to; none if it belongs to none. The handle tells the server later that
-/// files have changed.
+/// The function that opens the project of a file or folder; returns none if there is no project. The handle tells the
+/// server later that files have changed.
 pub type Opener = Box<dyn Fn(&Path, Handle) -> Option<Box<dyn Host>> + Send>;
 
-/// Takes the values of secret variables out of a text.
+/// The function that removes the values of secret variables from a text.
 pub type Redactor = Box<dyn Fn(&str) -> String>;
 
-/// A project as its surroundings know it.
+/// The server's access to a project and to the facts about it.
 pub trait Host: Send {
     /// Returns the project's folder.
     fn root(&self) -> &Path;
 
-    /// Returns what the compilation depends on beside the files.
+    /// Returns the options with which the project is compiled.
     fn options(&self) -> Options;
 
-    /// Looks at files: at these, or at all. Returns what happened to them since the last look.
+    /// Looks at the files with these paths, or at all files without paths. Returns their changes since the last look.
     ///
     /// # Errors
     /// When the folder can't be listed, as a message for people. Then nothing is known anew.
     fn look(&mut self, paths: Option<&BTreeSet<String>>) -> Result<Vec<FileEvent>, String>;
 
-    /// Returns what an earlier process learned from the engine's parser, if that was kept.
+    /// Returns the results of the engine's parser that an earlier process stored, if there are any.
     fn learned(&self) -> Option<Vec<u8>>;
 
-    /// Returns what takes the values of secret variables out of texts that the editor is told.
+    /// Returns the function that removes the values of the project's secret variables from texts for the editor.
     fn redactor(&self, project: &Project) -> Redactor;
 
     /// Returns the engine's parser.
     fn parser(&self) -> &dyn SqlParser;
 
-    /// Returns what is known of the project's outputs, as of a short while ago. Waits for nothing.
+    /// Returns the facts about the project's outputs, which may be slightly out of date. Does not block.
     fn facts(&self) -> Arc<Facts>;
 }
 
 /// The known facts about a project's outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The status of resources.
+    /// The status of each resource.
     pub statuses: BTreeMap<ResourceKey, ResourceStatus>,
     /// The columns of tables, by the table's name in lower case.
     pub columns: BTreeMap<String, Vec<Column>>,
@@ -56,19 +56,19 @@ pub struct Facts {
 /// The status of a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceStatus {
-    /// The word for it: `ok`, `failed`, `stale`.
+    /// The word for the resource's condition, such as `ok`, `failed` or `stale`.
     pub health: String,
-    /// Its last run, with the time and the outcome, for people.
+    /// The time and outcome of the last run, as a text for people; none before the first run.
     pub last_run: Option<String>,
-    /// Its error, if it has one.
+    /// The error of the resource, if there is one.
     pub error: Option<String>,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its type, in the engine's words.
+    /// The type of the column, as the engine writes it.
     pub data_type: String,
 }

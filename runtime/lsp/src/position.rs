@@ -1,16 +1,16 @@
-//! Places as editors count them: lines from 0, columns in UTF-16 code units.
+//! Positions in the editor's units: lines from 0, columns in UTF-16 code units.
 //!
 //! The compiler counts lines and columns from 1, columns in Unicode scalar values.
 
 use async_lsp::lsp_types::{Position, Range};
 use watershed_compilers::diagnostics::Span;
 
-/// A text by lines.
+/// A text, split into lines.
 #[derive(Debug)]
 pub(crate) struct Lines<'a>(Vec<&'a str>);
 
 impl<'a> Lines<'a> {
-    /// Cuts a text into lines; a byte order mark is no part of it.
+    /// Splits a text into lines, without its byte order mark.
     pub(crate) fn new(text: &'a str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Self(text.split('\n').collect())
@@ -21,14 +21,14 @@ impl<'a> Lines<'a> {
         line.strip_suffix('\r').unwrap_or(line)
     }
 
-    /// Returns the editor's range of a span. What lies outside of the text is moved to its nearest place.
+    /// Returns the editor's range for a span. Positions outside the text are moved to the nearest one inside.
     pub(crate) fn range(&self, span: Span) -> Range {
         let start = self.position(span.line, span.column);
         let end = self.position(span.end_line, span.end_column);
         Range::new(start, end.max(start))
     }
 
-    /// Returns the editor's position of a 1-based line and column.
+    /// Returns the editor's position for a line and column that count from 1.
     fn position(&self, line: u32, column: u32) -> Position {
         let row = (line.max(1) as usize - 1).min(self.0.len().saturating_sub(1));
         let before = self.line(row).chars().take(column.max(1) as usize - 1);
@@ -36,7 +36,7 @@ impl<'a> Lines<'a> {
         Position::new(narrow(row), narrow(units))
     }
 
-    /// Returns the 1-based line and column of an editor's position.
+    /// Returns the line and column, counted from 1, of an editor's position.
     pub(crate) fn place(&self, position: Position) -> (u32, u32) {
         let row = (position.line as usize).min(self.0.len().saturating_sub(1));
         let mut units = position.character as usize;
@@ -52,7 +52,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Returns the byte of a text at an editor's position: the nearest one that begins a character.
+/// Returns the index of the byte at an editor's position, moved to the start of a character.
 pub(crate) fn byte_at(text: &str, position: Position) -> usize {
     let mut start = 0;
     for _ in 0..position.line {
@@ -74,7 +74,7 @@ pub(crate) fn byte_at(text: &str, position: Position) -> usize {
     start + line.len()
 }
 
-/// Documents are bounded far below 4 GB.
+/// Returns the number in 32 bits, or the largest such number. Documents are far smaller than 4 GB.
 pub(crate) fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Completion.
+//! Completion: the proposals for a position in a file.
 
 use async_lsp::lsp_types::{
     CompletionItem, CompletionItemKind, CompletionItemLabelDetails, CompletionList, CompletionResponse,
@@ -13,10 +13,10 @@ use watershed_dialect::{ENGINE, Quoting as _};
 
 use crate::{position::Lines, workspace::Workspace};
 
-/// Columns that an editor is sent at once.
+/// The largest number of columns that the editor is sent at once.
 const MOST_COLUMNS: usize = 1_000;
 
-/// Returns what may stand at a place of a file.
+/// Returns the proposals for a position in a file.
 pub(crate) fn at(workspace: &Workspace, path: &str, position: Position) -> CompletionResponse {
     let text = workspace.text(path);
     let lines = Lines::new(&text);
@@ -57,7 +57,7 @@ fn item(suggestion: &Suggestion, range: Range) -> CompletionItem {
     }
 }
 
-/// Adds the columns of tables; answers whether some were left out.
+/// Adds proposals for the columns of tables. Returns true if some were left out.
 fn columns(workspace: &Workspace, tables: &[String], range: Range, items: &mut Vec<CompletionItem>) -> bool {
     let facts = workspace.host().facts();
     let known = tables
@@ -83,7 +83,7 @@ fn columns(workspace: &Workspace, tables: &[String], range: Range, items: &mut V
     false
 }
 
-/// A column's name as SQL takes it.
+/// Returns the column's name as SQL writes it, quoted if necessary.
 fn written(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit());

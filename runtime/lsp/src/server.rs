@@ -38,7 +38,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The conversation with an editor ended otherwise than both sides wanted.
+/// An error by which the conversation with the editor ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the conversation with the editor failed")]
 pub struct ServeError(#[from] async_lsp::Error);
@@ -49,8 +49,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that opens the project when the editor says where it works. A `folder` is that of the project, whatever
-    /// the editor says.
+    /// Returns a server that opens its project when the editor names a folder or opens a document. If given, `folder`
+    /// is tried before the editor's folders.
     #[must_use]
     pub fn new(opener: Opener, folder: Option<PathBuf>) -> Self {
         let (conversation, _) = MainLoop::new_server(|client| {
@@ -70,7 +70,7 @@ impl Server {
         Self { conversation }
     }
 
-    /// Speaks with the editor until it says that it is done, or the pipe ends.
+    /// Serves the editor until it ends the conversation or the pipe ends.
     ///
     /// # Errors
     /// When the pipe breaks, or holds what is no message.
@@ -99,7 +99,7 @@ struct State {
 type Answer = Result<Value, ResponseError>;
 
 impl State {
-    /// Answers a request. A defect costs its answer, and what was known is compiled anew.
+    /// Answers a request. A panic is answered with an error, and the project is compiled anew.
     fn asked(&mut self, request: AnyRequest) -> Answer {
         let method = request.method.clone();
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(request)));
@@ -150,7 +150,7 @@ impl State {
         }
     }
 
-    /// Answers about a place; nothing where the document belongs to no project.
+    /// Returns the answer about a position; none if the document belongs to no project.
     fn at<T>(
         &self,
         at: &TextDocumentPositionParams,
@@ -160,7 +160,8 @@ impl State {
         answer(workspace, &workspace.path(&at.text_document.uri)?)
     }
 
-    /// Takes a notification. One that can't be read is passed over: the editor waits for no answer.
+    /// Takes a notification, and publishes changed findings. An unreadable notification is ignored, since the editor
+    /// expects no answer.
     fn notified(&mut self, notification: AnyNotification) -> ControlFlow<async_lsp::Result<()>> {
         let method = notification.method.clone();
         if catch_unwind(AssertUnwindSafe(|| self.take(notification))).is_err() {
@@ -245,7 +246,7 @@ impl State {
         }
     }
 
-    /// The first document of a project says where that is, if the editor's folder did not.
+    /// Opens the project of a document that the editor has opened, if no project is open.
     fn open_project_of(&mut self, opened: &DidOpenTextDocumentParams) {
         if self.workspace.is_none()
             && let Ok(file) = opened.text_document.uri.to_file_path()
@@ -261,7 +262,7 @@ impl State {
         self.workspace.is_some()
     }
 
-    /// Tells the editor what it does not know yet.
+    /// Sends the editor the findings that have changed.
     fn publish(&mut self) -> ControlFlow<async_lsp::Result<()>> {
         let Some(workspace) = &self.workspace else {
             return ControlFlow::Continue(());
@@ -274,7 +275,8 @@ impl State {
         ControlFlow::Continue(())
     }
 
-    /// After a defect: what was known may be half of something.
+    /// Compiles the project anew after a panic, which may have left its state incomplete. A second panic closes the
+    /// project.
     fn recover(&mut self, during: &str) {
         tracing::error!(
             during,

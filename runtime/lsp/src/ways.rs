@@ -1,20 +1,21 @@
-//! Ways through the project: definitions and references.
+//! Navigation: definitions and references.
 
 use async_lsp::lsp_types::{Location, Position};
 use watershed_compilers::{self as compilers, ResourceKey};
 
 use crate::{position::Lines, workspace::Workspace};
 
-/// References that an editor is sent: a list of more is not read.
+/// The largest number of references that the editor is sent.
 const MOST: usize = 10_000;
 
-/// Returns where the resource is declared that is named at a place.
+/// Returns the declaration of the resource that is named at a position; none if there is no such resource.
 pub(crate) fn definition(workspace: &Workspace, path: &str, position: Position) -> Option<Location> {
     let key = named(workspace, path, position)?;
     location(workspace, &workspace.project().definition(&key)?)
 }
 
-/// Returns where a resource is named: the one at a place, or else the one that the file declares.
+/// Returns the places that name a resource. The resource is the one named at the position, or otherwise the first that
+/// the file declares.
 pub(crate) fn references(
     workspace: &Workspace,
     path: &str,
@@ -30,7 +31,7 @@ pub(crate) fn references(
     all.filter_map(|place| location(workspace, place)).collect()
 }
 
-/// The resource that is named, or declared, at a place.
+/// Returns the resource that is named or declared at a position, if there is one.
 fn named(workspace: &Workspace, path: &str, position: Position) -> Option<ResourceKey> {
     let text = workspace.text(path);
     let (line, column) = Lines::new(&text).place(position);

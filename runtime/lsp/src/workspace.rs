@@ -13,14 +13,14 @@ use watershed_compilers::{FileEvent, Project, is_relevant};
 
 use crate::{document::Document, host::Host};
 
-/// Open documents that are laid over files: more than any editor shows. Further ones are compiled as they are saved.
+/// The largest number of open documents that replace their files. Further documents are compiled as saved.
 const MOST_DOCUMENTS: usize = 2_000;
 
 /// The project that an editor works on.
 pub(crate) struct Workspace {
     host: Box<dyn Host>,
     project: Project,
-    /// The last that was seen of each file.
+    /// The last event of each file on disk, by path.
     files: BTreeMap<String, FileEvent>,
     open: BTreeMap<String, Document>,
 }
@@ -50,12 +50,12 @@ impl Workspace {
         self.host.as_ref()
     }
 
-    /// Returns the text that a file has for the editor; nothing if there is no such file.
+    /// Returns the text of a file as the editor shows it; empty if there is no such file.
     pub(crate) fn text(&self, path: &str) -> Cow<'_, str> {
         self.project.source(path).unwrap_or_default()
     }
 
-    /// Returns the path in the project that an address stands for; none if it leads out of it.
+    /// Returns the path within the project for an address; none if it lies outside the project.
     pub(crate) fn path(&self, uri: &Url) -> Option<String> {
         let file = uri.to_file_path().ok()?;
         let root = self.host.root();
@@ -70,7 +70,7 @@ impl Workspace {
         Some(relative(&below)).filter(|path| !path.is_empty())
     }
 
-    /// Returns the address under which the editor knows a file.
+    /// Returns the editor's address of a file; none if its path makes no address.
     pub(crate) fn uri(&self, path: &str) -> Option<Url> {
         match self.open.get(path) {
             Some(document) => Some(document.uri.clone()),
@@ -78,7 +78,7 @@ impl Workspace {
         }
     }
 
-    /// Looks at files on disk: at these, or at all.
+    /// Takes over changes to files on disk: to the files with these paths, or to all files without paths.
     pub(crate) fn look(&mut self, paths: Option<&BTreeSet<String>>) {
         let events = match self.host.look(paths) {
             Ok(events) => events,
@@ -101,7 +101,7 @@ impl Workspace {
         self.apply(closed.collect());
     }
 
-    /// Lays a document over its file.
+    /// Compiles a document's text in place of its file from now on.
     pub(crate) fn open(&mut self, document: TextDocumentItem) {
         let Some(path) = self.path(&document.uri).filter(|path| is_relevant(path)) else {
             return;
@@ -116,7 +116,7 @@ impl Workspace {
         self.apply(vec![event]);
     }
 
-    /// Takes edits of a document.
+    /// Applies edits to a document, and compiles it.
     pub(crate) fn edit(&mut self, uri: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
         let Some(path) = self.path(uri) else { return };
         let Some(document) = self.open.get_mut(&path) else {
@@ -130,7 +130,7 @@ impl Workspace {
         self.apply(vec![event]);
     }
 
-    /// Lets a document's file count again.
+    /// Compiles the file of a document again in place of its text, as the document is closed.
     pub(crate) fn close(&mut self, uri: &Url) {
         let Some(path) = self.path(uri).filter(|path| self.open.contains_key(path)) else {
             return;
@@ -142,7 +142,7 @@ impl Workspace {
         self.look(Some(&BTreeSet::from([path])));
     }
 
-    /// Compiles everything anew: nothing of what was known is leant on.
+    /// Compiles everything anew, without earlier results.
     pub(crate) fn start_over(&mut self) {
         self.project = Project::new(self.host.options());
         let open = self.open.iter().map(|(path, document)| document.event(path));
@@ -164,7 +164,7 @@ impl Workspace {
     }
 }
 
-/// A path as the compiler knows it.
+/// Returns the path with `/` between its parts, as the compiler writes paths.
 fn relative(below: &Path) -> String {
     let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
     parts.collect::<Vec<_>>().join("/")
