@@ -69,7 +69,7 @@ impl Draft {
     }
 }
 
-/// The body of a draft.
+/// The content of a draft: its spec, or a mark that it is broken or unsupported.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     /// The spec, still without the parts that depend on the rest of the project, such as a model's inputs.

@@ -40,7 +40,7 @@ pub fn complete(project: &Project, path: &str, text: &str, line: u32, column: u3
 pub struct Meaning {
     /// The place of the key in the file.
     pub span: Span,
-    /// The name of the key.
+    /// The key, as files write it.
     pub key: &'static str,
     /// The key's meaning, in a sentence.
     pub text: &'static str,

@@ -50,7 +50,7 @@ pub use places::{Location, Reference};
 pub enum Trust {
     /// The files are complete: a resource that they don't declare may be deleted.
     Whole,
-    /// There is no manifest.
+    /// The project has no `rill.yaml` or `watershed.yaml`.
     ManifestMissing,
     /// The manifest can't be read.
     ManifestBroken,
@@ -58,7 +58,7 @@ pub enum Trust {
     EngineUnfit,
     /// There are more than [`Project::MAX_FILES`] files.
     TooManyFiles,
-    /// There is no file at all.
+    /// The project has no files at all.
     NoFiles,
 }
 
@@ -162,7 +162,7 @@ impl Project {
         }
     }
 
-    /// Returns the options of the parse.
+    /// Returns the options that the project is compiled with.
     pub fn options(&self) -> &Options {
         &self.options
     }

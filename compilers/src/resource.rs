@@ -30,7 +30,7 @@ pub enum Health {
     Unsupported,
 }
 
-/// A declared resource.
+/// A resource that files of the project declare.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
     /// The kind of the resource.

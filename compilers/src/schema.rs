@@ -11,7 +11,7 @@ use crate::{
     yaml::{Block, Rest, Takes},
 };
 
-/// The name of the schema of manifests.
+/// The name by which callers ask for the schema of `rill.yaml`.
 pub const MANIFEST_NAME: &str = "manifest";
 
 /// Returns the names of all schemas: the kinds that files declare, and `manifest`.

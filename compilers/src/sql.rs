@@ -81,7 +81,7 @@ impl Tree {
         })
     }
 
-    /// Returns the text of the document.
+    /// Returns the tree as a document of JSON, in the engine's format.
     pub fn document(&self) -> &str {
         &self.0
     }
@@ -108,19 +108,19 @@ pub enum SqlError {
     /// next time.
     #[error("the parser failed: {message}")]
     Failed {
-        /// The message of the failure.
+        /// The engine's description of the error.
         message: String,
     },
 }
 
-/// A place in a statement.
+/// A place in a statement, in the form that the engine reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlPlace {
     /// An offset from the statement's start, in Unicode scalar values, as `json_serialize_sql` counts.
     Char(usize),
     /// A 1-based line and column, the column in Unicode scalar values.
     Line {
-        /// The 1-based line.
+        /// The line, counted from 1.
         line: u32,
         /// The 1-based column, in Unicode scalar values.
         column: u32,

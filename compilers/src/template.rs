@@ -31,7 +31,7 @@ pub use scope::{RenderError, Scope};
 pub(crate) use facts::{Config, Facts};
 pub(crate) use variants::{NEUTRAL, Variant, variants};
 
-/// A parsed template.
+/// A parsed template: its own nodes, and those of its named templates.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     pub(crate) body: ListNode,

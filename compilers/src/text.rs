@@ -13,7 +13,7 @@ pub struct Span {
     pub line: u32,
     /// The 1-based column of the start.
     pub column: u32,
-    /// The 1-based line of the end.
+    /// The line of the end, counted from 1.
     pub end_line: u32,
     /// The 1-based column after the end.
     pub end_column: u32,

@@ -76,7 +76,7 @@ pub(crate) const RESOLVERS: [&str; 7] = [
 /// The sorts of partitions that files can be grouped into.
 const PARTITIONS: [&str; 3] = ["file", "directory", "hive"];
 
-/// A parsed data block.
+/// A parsed data block: its resolver, and the SQL to parse later.
 #[derive(Debug)]
 pub(crate) struct DataBlock {
     pub(crate) resolver: DataResolver,

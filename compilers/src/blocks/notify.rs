@@ -41,7 +41,7 @@ blocks! {
     }
 }
 
-/// The settings of notifications.
+/// The parsed settings for notifications of an alert or report.
 #[derive(Debug, Default)]
 pub(crate) struct Notifications {
     pub(crate) notifiers: Vec<Notifier>,

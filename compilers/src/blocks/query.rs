@@ -30,7 +30,7 @@ pub(crate) struct Query {
     pub(crate) refs: Vec<RawRef>,
 }
 
-/// Takes the block `query`.
+/// Takes the block `query`; returns none if it is missing or has no name.
 pub(crate) fn take(fields: &mut Fields<'_>) -> Option<Query> {
     let (map, at) = fields.map("query")?;
     let mut block = Fields::new(map, at, fields.findings());

@@ -84,7 +84,7 @@ pub(crate) struct Times {
     pub(crate) time_zone: Option<String>,
 }
 
-/// Takes `cron` and `time_zone`.
+/// Takes the keys `cron` and `time_zone` of a schedule.
 pub(crate) fn cron_and_zone(fields: &mut Fields<'_>) -> Times {
     let cron = cron(fields);
     let zone = time_zone(fields);

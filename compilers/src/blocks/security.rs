@@ -28,7 +28,7 @@ blocks! {
         "names": Texts, "The fields; `'*'` for all.";
     }
 
-    /// Keys of a rule.
+    /// Keys that each security rule accepts.
     pub(crate) static RULE = "security_rule" Refused {
         "type": Word(&["access", "field_access", "row_filter"]), "What the rule is about.";
         "action": Word(&["allow", "deny"]), "What it does.";

@@ -11,13 +11,13 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a time range.
+    /// Keys that each entry of a list of time ranges accepts.
     pub(crate) static TIME_RANGE = "time_range" Refused {
         "range": Text, "The range.";
         "comparison_offsets": List(&Either(&[Text, Block(&OFFSET)])), "What it can be compared with.";
     }
 
-    /// Keys of a comparison offset.
+    /// Keys that each comparison offset of a time range accepts.
     pub(crate) static OFFSET = "comparison_offset" Refused {
         "offset": Text, "How far back.";
         "range": Text, "How long, if not as the range itself.";

@@ -18,7 +18,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code.
+            /// All diagnostic codes, in the order of their declaration.
             pub const ALL: &[Code] = &[$(Code::$variant),+];
 
             /// Returns the code as documents write it.

@@ -18,11 +18,11 @@ pub enum Colour {
 /// A borrowed finding, ready to be rendered.
 #[derive(Debug, Clone)]
 pub struct Drawn<'a> {
-    /// The severity of the finding.
+    /// The severity of the finding: error, warning or hint.
     pub severity: Severity,
     /// The stable code of the finding.
     pub code: &'a str,
-    /// The path of the file.
+    /// The path of the file with the finding.
     pub path: &'a str,
     /// The place in the file.
     pub span: Span,

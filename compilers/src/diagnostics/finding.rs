@@ -8,7 +8,7 @@ use crate::text::Span;
 /// The role of a file among those that make up a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Role {
-    /// The project's manifest.
+    /// The manifest of the project, such as `rill.yaml`.
     Manifest,
     /// The YAML file of the resource.
     Yaml,

@@ -25,7 +25,7 @@ pub fn page() -> String {
     page
 }
 
-/// Returns the section of one code.
+/// Returns the section of the page about one code: its meaning, an example and a fix, in Markdown.
 pub fn section(code: Code) -> String {
     let (name, meaning, example, fix) = (code.as_str(), code.meaning(), code.example(), code.fix());
     format!("### {name}\n\n{meaning}\n\n```text\n{example}\n```\n\n{fix}\n")

@@ -88,7 +88,7 @@ impl Context<'_> {
     }
 }
 
-/// The settings of a manifest.
+/// The settings of a project's manifest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) display_name: String,

@@ -18,7 +18,7 @@ pub(crate) fn source(node: &Node) -> SqlSource {
     TextPlace::from_node(node).source(text.trim(), is_template(&text), true)
 }
 
-/// The place of a text in a file.
+/// The place at which a text begins in a file of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextPlace {
     role: Role,

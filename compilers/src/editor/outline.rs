@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         self.line().get(..self.byte).unwrap_or_default()
     }
 
-    /// Returns the 1-based number of the line.
+    /// Returns the number of the line, counted from 1.
     pub(super) fn line_number(&self) -> u32 {
         crate::text::narrow(self.row + 1)
     }
@@ -155,7 +155,7 @@ impl<'a> Cursor<'a> {
         crate::text::narrow(before - self.word().chars().count() + 1)
     }
 
-    /// Returns the value of a top-level key.
+    /// Returns the unquoted value of a key without indentation; none if there is no such key.
     pub(super) fn top_value(&self, key: &str) -> Option<&'a str> {
         let mut lines = self.lines.iter().map(|line| Line::read(line));
         let found = lines.find(|line| line.indent == 0 && line.dash.is_none() && line.key == Some(key))?;

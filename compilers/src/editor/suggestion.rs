@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::outline::Cursor;
 use crate::{project::Project, resource::Kind};
 
-/// The result of a completion.
+/// The proposals for a place in a file, and the column at which they replace text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
     /// The 1-based column at which the typed word begins.
@@ -34,17 +34,17 @@ pub struct Suggestion {
 /// The sort of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suggested {
-    /// A key of a mapping.
+    /// A key that a mapping accepts.
     Key,
-    /// A value of a key.
+    /// A value that a key accepts.
     Value,
-    /// The name of a resource of a kind.
+    /// The name of an existing resource of a kind.
     Resource(Kind),
     /// A dimension or measure of a metrics view.
     Field,
-    /// A variable of the project.
+    /// A variable that a template can read.
     Variable,
-    /// A template function.
+    /// A function that templates can call.
     Function,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::resource::Kind;
 
-/// The paths of a manifest.
+/// The paths at which a project's manifest may be.
 pub const MANIFESTS: [&str; 4] = ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"];
 
 /// Folders and files at the root that are always ignored.

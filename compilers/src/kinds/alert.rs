@@ -18,7 +18,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of an alert.
+    /// Keys that an alert accepts at its top level.
     pub(crate) static ALERT = "alert" Refused {
         "title": Text, "The name for people." => "display_name";
         "description": Text, "What it is about.";

@@ -19,7 +19,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of an explore.
+    /// Keys that an explore accepts at its top level.
     pub(crate) static EXPLORE = "explore" Refused {
         "metrics_view": Name("metrics_view"), "The metrics view that it shows.";
         "dimensions": Either(&[Texts, Block(&SELECTOR)]), "The dimensions that it offers.";
@@ -63,7 +63,7 @@ blocks! {
     }
 }
 
-/// Returns the selector of all fields.
+/// Returns the selector that chooses every field.
 pub(crate) fn all() -> FieldSelector {
     FieldSelector {
         all: true,

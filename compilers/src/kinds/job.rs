@@ -19,7 +19,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a job.
+    /// Keys that a job accepts at its top level.
     pub(crate) static JOB = "job" Refused {
         "description": Text, "What it does.";
         "command": Texts, "The program and its arguments; `${NAME}` stands for a variable or a port.";

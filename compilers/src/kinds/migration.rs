@@ -18,7 +18,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a migration.
+    /// Keys that a migration accepts at its top level.
     pub(crate) static MIGRATION = "migration" Kept {
         "sql": Sql, "What is run.";
         "connector": Text, "The connector that it is run on.";

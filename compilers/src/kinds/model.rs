@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads the output of a model.
+    /// Reads the `output` block of a model into its spec.
     fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> OutputPlaces {
         let output_at = self.fields.key_at("output").unwrap_or(self.fields.at());
         let (connector, settings) = self.connector_and_settings("output").unwrap_or_default();

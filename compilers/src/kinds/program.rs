@@ -26,14 +26,14 @@ blocks! {
         "mounts": List(&Block(&MOUNT)), "Folders and files of the project that the container sees.";
     }
 
-    /// Keys of a mount.
+    /// Keys that each mount of a program accepts.
     pub(crate) static MOUNT = "mount" Refused {
         "from": Text, "The path below the project's root.";
         "to": Text, "The absolute path in the container.";
         "read_only": Bool, "Whether the container can't write to it.";
     }
 
-    /// Keys of a port.
+    /// Keys that each port of a program accepts.
     pub(crate) static PORT = "port" Refused {
         "name": Text, "The name, under which the program finds the number.";
         "fixed": Count, "The number; a free one unless set.";

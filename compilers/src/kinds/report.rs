@@ -22,7 +22,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a report.
+    /// Keys that a report accepts at its top level.
     pub(crate) static REPORT = "report" Refused {
         "title": Text, "The name for people." => "display_name";
         "description": Text, "What it is about.";

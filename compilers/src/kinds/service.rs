@@ -20,7 +20,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a service.
+    /// Keys that a service accepts at its top level.
     pub(crate) static SERVICE = "service" Refused {
         "description": Text, "What it does.";
         "command": Texts, "The program and its arguments; `${NAME}` stands for a variable or a port.";
@@ -50,7 +50,7 @@ blocks! {
         "no_retry_codes": List(&Count), "Exit codes after which no restart helps; `[126, 127]`.";
     }
 
-    /// Keys of a check.
+    /// Keys that a health check accepts.
     pub(crate) static CHECK = "check" Refused {
         "http": Block(&HTTP), "A request that must be answered.";
         "tcp": Block(&TCP), "A connection that must come about.";

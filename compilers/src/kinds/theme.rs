@@ -16,7 +16,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a theme.
+    /// Keys that a theme accepts at its top level.
     pub(crate) static THEME = "theme" Kept {
         "light": Map(&Text), "Colours on a light ground, by variable.";
         "dark": Map(&Text), "Colours on a dark ground, by variable.";

@@ -17,7 +17,7 @@ pub(super) struct Claim {
     pub(super) draft: usize,
 }
 
-/// All claims, by name.
+/// The claims of files on resource names, by name.
 #[derive(Debug, Default)]
 pub(super) struct Claims(BTreeMap<ResourceKey, BTreeSet<Claim>>);
 

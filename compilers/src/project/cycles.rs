@@ -75,7 +75,7 @@ struct Knots<'a> {
     resources: &'a Resources,
     /// The visit numbers of resources, in order of discovery.
     numbers: HashMap<&'a ResourceKey, usize, FxBuildHasher>,
-    /// The visits, by number.
+    /// The state of each visit, indexed by its number.
     visits: Vec<Visit<'a>>,
     /// The numbers of resources that are not yet assigned to a component.
     open: Vec<usize>,

@@ -197,7 +197,7 @@ fn statement_word(sql: &str) -> Option<String> {
     (first.kind == TokenKind::Word && ENGINE.yields_no_rows(&word)).then_some(word)
 }
 
-/// Returns the connectors that a model uses.
+/// Returns the names of the connectors that a model reads from, writes to or exports to.
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
     let files = spec.export.as_ref().map(|export| export.connector.as_str());
     let blocks = spec.partitions.iter().chain(&spec.incremental_state);

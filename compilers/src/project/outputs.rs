@@ -17,7 +17,7 @@ use crate::{
 pub(super) struct Writer {
     /// The claim of the model on its name.
     pub(super) claim: Claim,
-    /// The key of the model.
+    /// The key of the model that writes the output.
     pub(super) key: ResourceKey,
 }
 

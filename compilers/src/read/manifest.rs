@@ -20,7 +20,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a manifest.
+    /// Keys that a manifest accepts at its top level.
     pub(crate) static MANIFEST = "manifest" Refused + kinds::DEFAULTS {
         "compiler": Any, "Ignored.";
         "rill_version": Any, "Ignored.";
@@ -62,7 +62,7 @@ blocks! {
         "defaults": Map(&Any), "Settings.";
     }
 
-    /// Keys of a mock user.
+    /// Keys that each mock user of a manifest accepts.
     pub(crate) static MOCK_USER = "mock_user" Kept {
         "email": Text, "The e-mail address.";
         "name": Text, "The name.";

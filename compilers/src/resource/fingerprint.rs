@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// [`Project`]: crate::Project
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint {
-    /// The version of the rules: the compiler's and the engine's parser's.
+    /// The version of the compiler's rules and of the engine's parser.
     pub version: Arc<str>,
-    /// The 128-bit digest.
+    /// The 128-bit hash of the fingerprinted meaning.
     pub digest: [u8; 16],
 }
 

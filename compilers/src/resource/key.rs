@@ -37,7 +37,7 @@ pub struct ResourceRef {
 /// The condition on the target of a ref, for dependents to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requirement {
-    /// The target exists.
+    /// The target only has to exist.
     Exists,
     /// The target's last run has ended.
     Completed,

@@ -62,7 +62,7 @@ macro_rules! specs {
                 }
             }
 
-            /// Returns the spec with the given fault.
+            /// Returns the spec, marked with a fault of its files.
             #[must_use]
             pub fn with_fault(mut self, fault: Fault) -> Self {
                 match &mut self {

@@ -35,7 +35,7 @@ pub struct ManagerSettings {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Takes the block `managers`.
+/// Takes the block `managers` of a manifest; without the block, defaults apply.
 pub(crate) fn take(fields: &mut Fields<'_>) -> ManagerSettings {
     let Some((map, at)) = fields.map("managers") else {
         return ManagerSettings::default();

@@ -23,7 +23,7 @@ pub struct Trash {
     pub keep_seconds: Option<u32>,
 }
 
-/// Takes the block `trash`.
+/// Takes the block `trash` of a manifest; without the block, defaults apply.
 pub(crate) fn take(fields: &mut Fields<'_>) -> Trash {
     let Some((map, at)) = fields.map("trash") else {
         return Trash::default();

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, ops::Range};
 
-/// The kind of a token.
+/// The lexical class of a token of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A word without quotes: a keyword or an identifier.
@@ -21,7 +21,7 @@ pub(crate) enum TokenKind {
     Action,
 }
 
-/// A token of SQL.
+/// A token of SQL, with its text and byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind,

@@ -90,7 +90,7 @@ fn ctes(object: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
         .filter_map(|entry| Some((entry.get("key")?.as_str()?, entry.get("value")?)))
 }
 
-/// Returns true if a CTE is recursive.
+/// Returns true if a CTE of a serialized statement is recursive.
 fn is_recursive(value: &Value) -> bool {
     let node = value.get("query").and_then(|query| query.get("node"));
     node.and_then(|node| node.get("type")).and_then(Value::as_str) == Some("RECURSIVE_CTE_NODE")

@@ -81,9 +81,9 @@ pub(super) struct Origins {
 /// The origins of `.` and `$` at a place of a template.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dots {
-    /// The origin of `.`.
+    /// The origin of the value of `.`.
     pub(super) here: Origin,
-    /// The origin of `$`.
+    /// The origin of the value of `$`.
     pub(super) root: Origin,
 }
 

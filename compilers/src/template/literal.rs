@@ -41,7 +41,7 @@ const MAX_STEPS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Giver {
     Viewer,
-    /// The caller of an API.
+    /// The client that calls an API, with its arguments.
     Caller,
     /// A run, with its partition or state.
     Run,

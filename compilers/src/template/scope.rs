@@ -7,7 +7,7 @@ use watershed_proto::Value;
 /// The values that a template sees when rendered for a run.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// The name of the environment.
+    /// The environment that the project runs in, such as `dev` or `prod`.
     pub environment: String,
     /// All variables by name, as [`Project::variables`](crate::Project::variables) returns them.
     pub variables: BTreeMap<String, String>,

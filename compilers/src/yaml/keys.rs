@@ -28,7 +28,7 @@ pub(crate) enum Rest {
 /// A key that a mapping accepts.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// The name of the key.
+    /// The key, as files write it.
     pub(crate) name: &'static str,
     /// The sort of values that the key takes.
     pub(crate) takes: Takes,
@@ -41,11 +41,11 @@ pub(crate) struct Key {
 /// The sort of values that a key takes.
 #[derive(Debug)]
 pub(crate) enum Takes {
-    /// Any value.
+    /// Any value, of any type.
     Any,
     /// A text; other scalars are taken as written.
     Text,
-    /// A boolean.
+    /// A boolean: `true` or `false`.
     Bool,
     /// An integer of at least 0.
     Count,
@@ -55,7 +55,7 @@ pub(crate) enum Takes {
     Word(&'static [&'static str]),
     /// A text, or a list of texts.
     Texts,
-    /// A text of SQL.
+    /// A text that is parsed as SQL.
     Sql,
     /// The name of a resource of the given kind.
     Name(&'static str),
@@ -63,7 +63,7 @@ pub(crate) enum Takes {
     Block(&'static Block),
     /// A mapping from arbitrary names to values.
     Map(&'static Takes),
-    /// A list of values.
+    /// A list whose elements are all of the given sort.
     List(&'static Takes),
     /// A value of one of several sorts.
     Either(&'static [Takes]),

@@ -11,7 +11,7 @@ use crate::diagnostics::At;
 pub(crate) enum Style {
     /// A scalar without quotes, or a value that is no scalar.
     Plain,
-    /// A quoted scalar.
+    /// A scalar in single or double quotes.
     Quoted,
     /// A block scalar with line breaks kept (`|`).
     Literal,

@@ -38,7 +38,7 @@ impl Document {
         }
     }
 
-    /// Applies an edit to the text.
+    /// Applies an edit of the editor to the text.
     pub(crate) fn edit(&mut self, change: TextDocumentContentChangeEvent) {
         let Some(range) = change.range else {
             self.text = Text::of(change.text);

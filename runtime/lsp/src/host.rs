@@ -37,7 +37,7 @@ pub trait Host: Send {
     /// Returns the function that removes the values of the project's secret variables from texts for the editor.
     fn redactor(&self, project: &Project) -> Redactor;
 
-    /// Returns the engine's parser.
+    /// Returns the engine's parser of SQL.
     fn parser(&self) -> &dyn SqlParser;
 
     /// Returns the facts about the project's outputs, which may be slightly out of date. Does not block.
@@ -47,13 +47,13 @@ pub trait Host: Send {
 /// The known facts about a project's outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The status of each resource.
+    /// The status of each resource, as the runtime last reported it.
     pub statuses: BTreeMap<ResourceKey, ResourceStatus>,
     /// The columns of tables, by the table's name in lower case.
     pub columns: BTreeMap<String, Vec<Column>>,
 }
 
-/// The status of a resource.
+/// The status of a resource for hover texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceStatus {
     /// The word for the resource's condition, such as `ok`, `failed` or `stale`.
@@ -64,10 +64,10 @@ pub struct ResourceStatus {
     pub error: Option<String>,
 }
 
-/// A column of a table.
+/// A column of a table in the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// The name of the column.
+    /// The name of the column, as the engine writes it.
     pub name: String,
     /// The type of the column, as the engine writes it.
     pub data_type: String,

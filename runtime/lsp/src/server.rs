@@ -86,7 +86,7 @@ impl Server {
     }
 }
 
-/// The state of a server.
+/// The server's project, and its connection to the editor.
 struct State {
     client: ClientSocket,
     opener: Opener,
@@ -95,7 +95,7 @@ struct State {
     told: Published,
 }
 
-/// The answer to a request.
+/// The answer to a request, or the error that replaces it.
 type Answer = Result<Value, ResponseError>;
 
 impl State {

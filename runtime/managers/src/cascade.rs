@@ -19,7 +19,7 @@ pub(crate) struct Seat<'a> {
     pub(crate) found: PartState<'a>,
 }
 
-/// The state of a part.
+/// The state in which an owner finds a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartState<'a> {
     /// No resource for this part exists.

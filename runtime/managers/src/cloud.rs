@@ -46,7 +46,7 @@ pub struct CloudEvent {
     pub data: Option<Data>,
 }
 
-/// The data of an event.
+/// The content of an event, in one of two forms.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
@@ -71,7 +71,7 @@ pub enum BadEvent {
     /// An attribute is missing or wrong.
     #[error("the attribute \"{attribute}\" {problem}")]
     Attribute {
-        /// The name of the attribute.
+        /// The name of the missing or invalid attribute.
         attribute: String,
         /// The description of the error.
         problem: &'static str,
@@ -103,7 +103,7 @@ impl CloudEvent {
         }
     }
 
-    /// Returns the event with a subject.
+    /// Returns the event with the given subject.
     #[must_use]
     pub fn about(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());

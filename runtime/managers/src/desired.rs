@@ -15,7 +15,7 @@ use crate::window::Timed;
 /// The stage that is desired, the window for it, and the effect of failed parts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Desired {
-    /// The desired stage.
+    /// The stage that the resource should reach.
     pub stage: Stage,
     /// The window in which the stage is desired; always if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,21 +74,21 @@ impl Desired {
         std::mem::replace(&mut self.stage, stage.into())
     }
 
-    /// Returns the same with a window.
+    /// Returns the desired stage with a window for it.
     #[must_use]
     pub fn within(mut self, window: Timed) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// Returns the same with an effect of failed parts.
+    /// Returns the desired stage with an effect of failed parts.
     #[must_use]
     pub fn on_part_failure(mut self, meaning: OnPartFailure) -> Self {
         self.on_part_failure = meaning;
         self
     }
 
-    /// Returns the same with a further rule for events.
+    /// Returns the desired stage with a further rule for events.
     #[must_use]
     pub fn on_event(mut self, rule: Rule) -> Self {
         self.on_events.push(rule);
@@ -115,7 +115,7 @@ impl Desired {
 pub struct Wanted<S> {
     /// The desired stage and its conditions, which all kinds have.
     pub desired: Desired,
-    /// The spec of the kind.
+    /// The fields that are specific to the kind.
     pub spec: Arc<S>,
 }
 

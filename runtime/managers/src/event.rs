@@ -22,7 +22,7 @@ pub struct EventMatch {
 /// The effect of the events that meet a condition.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rule {
-    /// The condition on the events.
+    /// The condition that events must meet.
     #[serde(flatten)]
     pub on: EventMatch,
     /// The stage that the events set as desired, until the spec's desired stage is edited; if none, events only cause a
@@ -41,14 +41,14 @@ impl EventMatch {
         }
     }
 
-    /// Returns the same condition for one source only.
+    /// Returns the condition, limited to one source.
     #[must_use]
     pub fn from(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Returns the same condition with a subject other than the name of the resource.
+    /// Returns the condition with a subject other than the name of the resource.
     #[must_use]
     pub fn about(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());

@@ -32,7 +32,7 @@ pub enum Allowed {
 /// The inputs of a goal, except for the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// The stages of the resource.
+    /// The stages that the resource moves along.
     pub stages: &'a Stages,
     /// The stage that is desired, by the spec or an event.
     pub desired: &'a Stage,

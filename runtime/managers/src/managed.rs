@@ -51,14 +51,14 @@ impl<M: Manager> Managed<M> {
         }
     }
 
-    /// Returns the same with another limit on resources that are worked on at the same time.
+    /// Returns the kind with another limit on resources that are worked on at the same time.
     #[must_use]
     pub fn at_once(mut self, most: usize) -> Self {
         self.at_once = most;
         self
     }
 
-    /// Returns the options of the kind.
+    /// Returns the controller's options for the kind.
     pub fn options(&self) -> KindOptions {
         let mut options = KindOptions::new(M::KIND);
         options = options.concurrency(self.at_once);
@@ -170,8 +170,8 @@ impl<M: Manager> Managed<M> {
     }
 }
 
-/// Returns true if the resource has taken the name of one in teardown through a rename. Since it has things of its own
-/// outside, it need not wait.
+/// Returns true if the resource was renamed to the name of another one that is being torn down. Since it exists outside
+/// already, it need not wait.
 fn has_moved_here<M: Manager>(context: &Context<Managed<M>>, remains: &Resource) -> bool {
     let is_another = || {
         let torn_down = remains.spec::<Remains<M>>().ok();

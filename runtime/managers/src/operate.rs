@@ -19,7 +19,7 @@ pub enum SetError {
     Owned {
         /// The part whose stage was to be set.
         part: Key,
-        /// The owner of the part.
+        /// The resource that owns the part.
         owner: Key,
     },
     /// The resource has no such stage.
@@ -29,13 +29,13 @@ pub enum SetError {
         stage: Stage,
         /// The resource whose stage was to be set.
         key: Key,
-        /// The stages of the resource.
+        /// The stages that the resource has.
         stages: Stages,
     },
     /// The resource is not a managed one.
     #[error(transparent)]
     Unreadable(#[from] DecodeError),
-    /// The edit was refused.
+    /// The controller refused the edit.
     #[error(transparent)]
     Refused(#[from] EditError),
 }

@@ -61,7 +61,7 @@ impl Default for Tries {
 /// A finished action, as records keep it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finished {
-    /// The name of the action.
+    /// The name of the action within its step.
     pub action: String,
     /// The way in which the action ended.
     pub ending: Ending,
@@ -82,7 +82,7 @@ pub enum Ending {
 /// The next thing to do in a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next<'a> {
-    /// Perform this action.
+    /// Perform this action next.
     Act(&'a Action),
     /// Skip this action, for this reason.
     Skip(&'a Action, String),

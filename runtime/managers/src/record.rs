@@ -28,7 +28,7 @@ pub struct Record {
     pub own: Stage,
     /// The goal of the last pass.
     pub goal: Stage,
-    /// The window that was accepted; none without a window.
+    /// The window that was accepted; none if the spec has no window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Occurrence>,
     /// The step under way, with its progress; none between steps.
@@ -120,7 +120,7 @@ pub struct Awaiting {
 pub struct Failure {
     /// The code of the failure: `step-failed` or `part-failed`.
     pub code: Arc<str>,
-    /// The message for people.
+    /// The description of the failure, for people.
     pub message: Arc<str>,
     /// The goal that the failure blocks.
     pub goal: Stage,

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 /// The largest number of stages of a resource; every record contains the list.
 pub const STAGES_MAX: usize = 32;
 
-/// The name of a stage.
+/// A place in the life of a resource, identified by its name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Stage(Arc<str>);
 
 impl Stage {
-    /// Returns the stage of this name.
+    /// Returns the stage with the given name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
@@ -99,7 +99,7 @@ impl Stages {
         Ok(Self { list, early: 0 })
     }
 
-    /// Returns the same list with another early stage, the furthest that may be reached before a window begins.
+    /// Returns the list with another early stage, the furthest that may be reached before a window begins.
     ///
     /// # Errors
     /// [`StagesError`] if it is not in the list, or the last.
@@ -114,7 +114,7 @@ impl Stages {
         Ok(self)
     }
 
-    /// Returns all stages in order.
+    /// Returns all stages, from first to last.
     pub fn list(&self) -> &[Stage] {
         &self.list
     }
@@ -150,7 +150,7 @@ impl Stages {
         self.index(stage) < self.index(other)
     }
 
-    /// Returns the earlier of two stages.
+    /// Returns whichever of two stages comes first in the list.
     pub fn earlier<'a>(&self, one: &'a Stage, other: &'a Stage) -> &'a Stage {
         if self.is_before(other, one) { other } else { one }
     }

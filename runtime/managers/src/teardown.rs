@@ -93,7 +93,7 @@ impl<M: Manager> Message for Remains<M> {
     }
 }
 
-/// The reconciler of teardowns.
+/// The reconciler that tears down deleted resources.
 pub struct Teardown<M> {
     manager: Arc<M>,
 }

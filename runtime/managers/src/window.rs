@@ -93,7 +93,7 @@ pub enum BadWindow {
 /// The windows of a resource, with instants for their times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Plan {
-    /// A single window.
+    /// A window that occurs once.
     Once(Window),
     /// A series of windows.
     Recurring(Box<Recurrence>),
@@ -121,14 +121,14 @@ impl Timed {
         }
     }
 
-    /// Returns the same in another time zone.
+    /// Returns the window in another time zone.
     #[must_use]
     pub fn in_zone(mut self, zone: impl Into<String>) -> Self {
         self.time_zone = zone.into();
         self
     }
 
-    /// Returns the same with another lead and teardown.
+    /// Returns the window with another lead and teardown.
     #[must_use]
     pub fn with_margins(mut self, lead: Duration, teardown: Duration) -> Self {
         (self.lead, self.teardown) = (lead, teardown);

@@ -22,7 +22,7 @@ pub use pattern::FormatError;
 pub use time::TimeFormat;
 pub use write::Locale;
 
-/// A format for numbers.
+/// A format that turns numbers into texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format(Kind);
 

@@ -66,12 +66,12 @@ pub struct Plan {
     pub totals: bool,
 }
 
-/// A column of an answer.
+/// A column in the answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// The name of the column.
+    /// The name of the column in the answer.
     pub name: String,
-    /// The display name of the column.
+    /// The name of the column for people.
     pub display_name: String,
     /// The role of the column in the answer.
     pub role: Role,
@@ -98,7 +98,7 @@ fn tell_apart<'c>(columns: impl Iterator<Item = &'c mut Column>) {
 pub enum Role {
     /// A dimension by which rows are grouped.
     Dimension,
-    /// A measure of the view.
+    /// A measure that the view defines.
     Measure,
     /// A measure computed by the query itself.
     Computed,

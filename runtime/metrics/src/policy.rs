@@ -36,14 +36,14 @@ pub enum Truth {
     Null,
 }
 
-/// The effect of a rule.
+/// The effect of a rule whose condition holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Access to the view is allowed.
+    /// Viewers may use the view.
     AllowAccess,
     /// Access to the view is denied.
     DenyAccess,
-    /// The given fields are allowed.
+    /// Viewers may see the given fields.
     AllowFields(Fields),
     /// The given fields are denied.
     DenyFields(Fields),

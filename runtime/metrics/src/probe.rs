@@ -242,7 +242,7 @@ impl<'v> Nesting<'v> {
     }
 }
 
-/// Returns the groups of the given dimensions.
+/// Returns the SELECT that groups the view's rows by the given dimensions.
 fn grouped(view: &View, dimensions: Vec<&Dimension>) -> Select {
     let unnested = |one: &Dimension| format!("_watershed {}", one.name);
     let mut rows = Select::all_from(table(view));

@@ -19,7 +19,7 @@ pub use filter::{Filter, Literal, Operator, Subquery};
 /// A query of a metrics view. People write it as JSON: [`Query::from_json`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The name of the metrics view.
+    /// The name of the metrics view to query.
     pub metrics_view: String,
     /// The dimensions that rows are grouped by.
     pub dimensions: Vec<Dimension>,
@@ -53,7 +53,7 @@ pub struct Query {
     pub use_display_names: bool,
 }
 
-/// A dimension of a query.
+/// A dimension that a query groups by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
     /// The name of the column in the answer.
@@ -64,7 +64,7 @@ pub struct Dimension {
     pub grain: Option<Grain>,
 }
 
-/// A measure of a query.
+/// A measure that a query asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
     /// The name of the column in the answer.
@@ -80,7 +80,7 @@ pub enum ComputedMeasure {
     Count,
     /// The number of distinct values of a dimension.
     CountDistinct(String),
-    /// The value of a measure in the comparison.
+    /// The value that a measure has in the comparison range.
     ComparisonValue(String),
     /// The difference of a measure between base and comparison.
     ComparisonDelta(String),
@@ -99,14 +99,14 @@ pub enum ComputedMeasure {
 pub struct Range {
     /// The name of the time dimension; none for the view's own.
     pub time_dimension: Option<String>,
-    /// The range of time.
+    /// The time range to evaluate.
     pub range: TimeRange,
 }
 
 /// The time range of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
-    /// A separate range.
+    /// A range given independently of the base range.
     Range(Range),
     /// The base range, moved by an offset.
     Offset(Offset),
@@ -115,7 +115,7 @@ pub enum Comparison {
 /// A column that rows are ordered by, with the direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sort {
-    /// The name of the column.
+    /// The name of the column to order by.
     pub name: String,
     /// True if the largest values come first.
     pub descending: bool,

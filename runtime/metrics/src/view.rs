@@ -5,7 +5,7 @@ use watershed_schedule::Grain;
 /// A metrics view: the fields that a query may name, and its calendar.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
-    /// The name of the view.
+    /// The name by which queries refer to the view.
     pub name: String,
     /// The parts of the table's name.
     pub table: Vec<String>,
@@ -27,7 +27,7 @@ pub struct View {
     pub measures: Vec<Measure>,
 }
 
-/// A dimension of a view.
+/// A dimension that a view defines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dimension {
     /// The name of the dimension, unique among all fields in any case.
@@ -55,7 +55,7 @@ pub struct Dimension {
 /// The source of a dimension's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A column of the table.
+    /// A column of the view's table.
     Column(String),
     /// An expression over the table's columns.
     Expression(String),
@@ -83,14 +83,14 @@ pub enum Uri {
     Expression(String),
 }
 
-/// A measure of a view.
+/// A measure that a view defines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Measure {
     /// The name of the measure, unique among all fields in any case.
     pub name: String,
     /// The display name; empty if it equals the name.
     pub display_name: String,
-    /// The type of the values.
+    /// The type of the measure's values.
     pub data_type: DataType,
     /// The type as the engine writes it.
     pub engine_type: String,
@@ -102,7 +102,7 @@ pub struct Measure {
     pub window: Option<Window>,
     /// The expression that replaces missing values, if any.
     pub treat_nulls_as: Option<String>,
-    /// The kind of the measure's computation.
+    /// The way in which the measure is computed.
     pub kind: MeasureKind,
     /// The names of the measures that the expression uses.
     pub requires: Vec<String>,
@@ -121,7 +121,7 @@ pub struct Window {
     pub frame: String,
 }
 
-/// The kind of a measure's computation.
+/// The way in which a measure is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MeasureKind {
     /// An aggregate over the rows of a group.
@@ -140,7 +140,7 @@ pub enum MeasureKind {
 /// A dimension with the grain that its times are cut to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
-    /// The name of the dimension.
+    /// The name of the dimension to group by.
     pub name: String,
     /// The grain of times; none for the values themselves.
     pub grain: Option<Grain>,
@@ -149,11 +149,11 @@ pub struct Selector {
 /// The type of a field's values, as far as literals are checked against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DataType {
-    /// Texts and enums.
+    /// Texts, and enums, which are compared as texts.
     Text,
     /// Integers, decimals and floating-point numbers.
     Number,
-    /// Booleans.
+    /// Truth values.
     Boolean,
     /// Dates without a time.
     Date,
@@ -255,7 +255,7 @@ impl View {
         visible.map(|measure| measure.name.as_str())
     }
 
-    /// Returns the names of all fields.
+    /// Returns the names of all dimensions and measures.
     pub fn field_names(&self) -> impl Iterator<Item = &str> {
         let dimensions = self.dimensions.iter().map(|dimension| dimension.name.as_str());
         dimensions.chain(self.measures.iter().map(|measure| measure.name.as_str()))

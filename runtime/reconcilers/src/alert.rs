@@ -49,7 +49,7 @@ use telling::Teller;
 
 pub(crate) use question::{hash, versions};
 
-/// The name of the kind.
+/// The kind by which the controller knows alerts.
 pub const KIND: &str = "alert";
 
 /// The largest number of alerts that are evaluated at once.

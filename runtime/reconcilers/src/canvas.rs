@@ -10,7 +10,7 @@ use watershed_proto::{CanvasSpec, CanvasState, ComponentState};
 
 use crate::{component, dashboard, messages::Proto, places, refs, selector};
 
-/// The name of the kind.
+/// The kind by which the controller knows canvases.
 pub const KIND: &str = "canvas";
 
 /// Returns the options with which the kind is registered.

@@ -10,7 +10,7 @@ use watershed_proto::{ComponentSpec, ComponentState};
 
 use crate::{dashboard, messages::Proto, selector};
 
-/// The name of the kind.
+/// The kind by which the controller knows components.
 pub const KIND: &str = "component";
 
 /// Returns the options with which the kind is registered.

@@ -29,7 +29,7 @@ use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Value};
 
 use crate::{messages::Proto, places, refs};
 
-/// The name of the kind.
+/// The kind by which the controller knows connectors.
 pub const KIND: &str = watershed_outputs::refs::CONNECTOR;
 
 /// The result of testing a lake that does not exist yet.
@@ -118,7 +118,7 @@ fn proof(spec: &ConnectorSpec, context: &Context<ConnectorReconciler>) -> String
 enum Target {
     /// The engine of the project.
     Own,
-    /// An engine in memory.
+    /// A new engine that keeps its data in memory.
     Memory,
     /// A database file; `made` if it is created when missing.
     File { path: PathBuf, made: bool },

@@ -14,7 +14,7 @@ use crate::{
     selector::{self, Choosing},
 };
 
-/// The name of the kind.
+/// The kind by which the controller knows explores.
 pub const KIND: &str = "explore";
 
 /// Returns the options with which the kind is registered.

@@ -71,7 +71,7 @@ pub enum PlannedWork {
     Add,
     /// A view is created again, as an object that it names has changed.
     MakeAgain,
-    /// The output is renamed.
+    /// The output is renamed together with its model.
     Rename,
     /// The output is dropped.
     Drop,

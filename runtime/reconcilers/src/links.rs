@@ -6,13 +6,13 @@ use std::pin::Pin;
 /// A complete file of a report, kept for 31 days, within 1 GiB for all reports together.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportFile<'a> {
-    /// The name of the report.
+    /// The name of the report that made the file.
     pub report: &'a str,
     /// The name of the file, as shown to receivers.
     pub name: &'a str,
     /// The path of the file on disk.
     pub path: &'a Path,
-    /// The media type of the file.
+    /// The media type of the file, as in HTTP.
     pub media_type: &'a str,
     /// The size of the file in bytes.
     pub bytes: u64,

@@ -23,7 +23,7 @@ use watershed_proto::ManagedSpec;
 
 use crate::messages::Proto;
 
-/// The name of the kind.
+/// The kind by which the controller knows managed resources.
 pub const KIND: &str = Kind::Managed.as_str();
 
 /// The stored spec of a managed resource.

@@ -27,7 +27,7 @@ use crate::{connector, messages::Proto, model, places, refs, selector::Choosing}
 use check::Check;
 use whole::Whole;
 
-/// The name of the kind.
+/// The kind by which the controller knows metrics views.
 pub const KIND: &str = "metrics_view";
 
 /// Returns the options with which the kind is registered; `jobs` bounds the concurrent checks.

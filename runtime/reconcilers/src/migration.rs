@@ -16,7 +16,7 @@ use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
 
 use crate::{messages::Proto, metrics_view, model, places, refs};
 
-/// The name of the kind.
+/// The kind by which the controller knows migrations.
 pub const KIND: &str = "migration";
 
 /// Nudges the models that use a changed object of a migration, models that failed or were running before, and all

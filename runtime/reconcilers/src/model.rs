@@ -77,7 +77,7 @@ use record::Record;
 use run::Run;
 use sample::Sample;
 
-/// The name of the kind.
+/// The kind by which the controller knows models.
 pub const KIND: &str = "model";
 
 /// The debouncing of nudges, since a data file that is being written changes many times and each build reads all of it.

@@ -24,7 +24,7 @@ use crate::{
     report::{self, record::ReportRecord},
 };
 
-/// A factory of a project's notifiers.
+/// A factory of the notifiers that a project's alerts and reports use.
 pub struct ProjectNotifiers {
     root: PathBuf,
     environment: String,

@@ -61,7 +61,7 @@ use known::{Known, Looks};
 pub use removal::REMOVAL_CODE;
 use removal::{MOST_WAITS, QUIET, Removal};
 
-/// The name of the kind.
+/// The kind by which the controller knows project parsers.
 pub const KIND: &str = settings::PARSER;
 
 /// The name of the only resource of the kind.

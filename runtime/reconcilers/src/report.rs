@@ -41,7 +41,7 @@ use file::Making;
 use files::Files;
 use record::{Entry, ReportRecord};
 
-/// The name of the kind.
+/// The kind by which the controller knows reports.
 pub const KIND: &str = "report";
 
 /// The largest number of reports that are made at once.

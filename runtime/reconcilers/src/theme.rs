@@ -7,7 +7,7 @@ use watershed_proto::ThemeSpec;
 
 use crate::{dashboard, messages::Proto};
 
-/// The name of the kind.
+/// The kind by which the controller knows themes.
 pub const KIND: &str = "theme";
 
 /// Returns the options with which the kind is registered.

@@ -7,7 +7,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a canvas.
+    /// Keys that a canvas accepts at its top level.
     pub(crate) static CANVAS = "canvas" Refused {
         "title": Text, "The name for people." => "display_name";
         "banner": Text, "A line above it.";
@@ -34,7 +34,7 @@ blocks! {
         "required": Texts, "Dimensions that have to be filtered.";
     }
 
-    /// Keys of a row.
+    /// Keys that each row of a canvas accepts.
     pub(crate) static ROW = "row" Refused {
         "height": Text, "Its height with the unit, such as `240px`.";
         "items": List(&Any), "What stands in it: `component`, or one renderer, with a `width`.";
@@ -43,7 +43,7 @@ blocks! {
         "if": Text, "A template that says whether it is shown.";
     }
 
-    /// Keys of a tab.
+    /// Keys that each tab of a canvas accepts.
     pub(crate) static TAB = "tab" Refused {
         "name": Text, "The tab's name.";
         "label": Text, "The name for people.";
@@ -51,7 +51,7 @@ blocks! {
         "if": Text, "A template that says whether it is shown.";
     }
 
-    /// Keys of a row in a tab.
+    /// Keys that each row inside a tab accepts.
     pub(crate) static TAB_ROW = "tab_row" Refused {
         "height": Text, "Its height with the unit, such as `240px`.";
         "items": List(&Any), "What stands in it: `component`, or one renderer, with a `width`.";

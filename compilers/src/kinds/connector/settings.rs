@@ -1,6 +1,6 @@
 //! The settings of each driver, with their types and accepted words.
 
-/// The type of a setting.
+/// The values that a connector's setting accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
@@ -12,7 +12,7 @@ pub(super) enum Type {
     Any,
 }
 
-/// Settings of DuckDB, with their types.
+/// The settings of a DuckDB connector that are known, with the values they accept.
 pub(super) const DUCKDB: &[(&str, Type)] = &[
     ("path", Type::Text),
     ("dsn", Type::Text),
@@ -39,7 +39,7 @@ pub(super) const DUCKDB: &[(&str, Type)] = &[
     ("token", Type::Text),
 ];
 
-/// Settings of local files, with their types.
+/// The settings of a connector for local files that are known, with the values they accept.
 pub(super) const LOCAL_FILE: &[(&str, Type)] = &[
     ("path", Type::Text),
     ("root", Type::Text),
@@ -58,10 +58,10 @@ pub(super) const SMTP: &[(&str, Type)] = &[
     ("ca_file", Type::Text),
 ];
 
-/// Settings of Slack, with their types.
+/// The settings of a Slack connector that are known, with the values they accept.
 pub(super) const SLACK: &[(&str, Type)] = &[("token", Type::Text), ("api", Type::Text)];
 
-/// Settings of a webhook, with their types.
+/// The settings of a webhook connector that are known, with the values they accept.
 pub(super) const WEBHOOK: &[(&str, Type)] = &[
     ("url", Type::Text),
     ("secret", Type::Text),
@@ -129,7 +129,7 @@ pub(super) const HTTPS: &[(&str, Type)] = &[
     ("ca_cert_file", Type::Text),
 ];
 
-/// Settings of Postgres, with their types.
+/// The settings of a Postgres connector that are known, with the values they accept.
 pub(super) const POSTGRES: &[(&str, Type)] = &[
     ("dsn", Type::Text),
     ("database_url", Type::Text),
@@ -161,7 +161,7 @@ pub(super) const MYSQL: &[(&str, Type)] = &[
     ("sslmode", Type::Text),
 ];
 
-/// Settings of SQLite, with their types.
+/// The settings of a SQLite connector that are known, with the values they accept.
 pub(super) const SQLITE: &[(&str, Type)] = &[("dsn", Type::Text), ("path", Type::Text), ("db", Type::Text)];
 
 /// Settings of a DuckLake: its catalog database and the place of its files, with their types.

@@ -19,7 +19,7 @@ blocks! {
         "parts": List(&Block(&PART)), "Managed resources that it owns. They inherit what they do not say.";
     }
 
-    /// Keys of a part.
+    /// Keys that each part of a managed resource accepts.
     pub(crate) static PART = "part" Refused {
         "name": Text, "The name within its owner; the resource is called `OWNER.NAME`.";
         "order": Count, "Its place: parts of equal order move together, later ones follow; 0.";
@@ -56,7 +56,7 @@ blocks! {
         "http": Block(&CALL), "An HTTP call, instead of a program.";
     }
 
-    /// Keys of an action.
+    /// Keys that each action of a step accepts.
     pub(crate) static ACTION = "action" Refused {
         "name": Text, "The name, which no other action of the step has; that of the stage if there is no other.";
         "command": Texts, "The program and its arguments; with a slash in its name it lies below the project's root.";

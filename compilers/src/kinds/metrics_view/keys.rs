@@ -11,7 +11,7 @@ use crate::{
 };
 
 blocks! {
-    /// Keys of a metrics view.
+    /// Keys that a metrics view accepts at its top level.
     pub(crate) static METRICS_VIEW = "metrics_view" Refused {
         "parent": Name("metrics_view"), "The metrics view whose fields this one takes.";
         "model": Name("model"), "The model that is measured.";
@@ -47,7 +47,7 @@ blocks! {
         "default_comparison": Block(&COMPARISON), "What is compared first." => "explore.defaults.comparison_mode";
     }
 
-    /// Keys of a dimension.
+    /// Keys that each dimension of a metrics view accepts.
     pub(crate) static DIMENSION = "dimension" Refused {
         "name": Text, "The dimension's name, if it is not the column's.";
         "display_name": Text, "The name for people.";
@@ -70,7 +70,7 @@ blocks! {
         "tags": Texts, "Words to find it by.";
     }
 
-    /// Keys of a measure.
+    /// Keys that each measure of a metrics view accepts.
     pub(crate) static MEASURE = "measure" Refused {
         "name": Text, "The measure's name.";
         "display_name": Text, "The name for people.";

@@ -13,7 +13,7 @@ use crate::{
     yaml::{Fields, Map, word},
 };
 
-/// Drivers of local files.
+/// The driver names that stand for files on the local disk.
 const LOCAL: [&str; 2] = ["local_file", "file"];
 
 impl Reader<'_, '_> {

@@ -8,7 +8,7 @@ use crate::{
 /// The ways in which new rows are merged into a table.
 pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "partition_overwrite"];
 
-/// The formats of output files.
+/// The formats in which a model may export files.
 pub(super) const FILE_FORMATS: [&str; 3] = ["csv", "json", "parquet"];
 
 /// The compressions of output files.
@@ -126,7 +126,7 @@ blocks! {
         "error": Duration, "The age from which the model is stale, which is an error.";
     }
 
-    /// Keys of a unit test.
+    /// Keys that each unit test of a model accepts.
     pub(crate) static UNIT_TEST = "unit_test" Refused {
         "name": Text, "The test's name, unique in its model.";
         "given": Map(&Either(&[List(&Map(&Any)), Block(&ROWS)])), "The rows of each table that the query reads, by its name.";
@@ -142,7 +142,7 @@ blocks! {
         "sql": Sql, "A query that yields the rows.";
     }
 
-    /// Keys of a test.
+    /// Keys that each data test of a model accepts.
     pub(crate) static TEST = "test" Refused {
         "name": Text, "The test's name, unique in its model.";
         "assert": Sql, "A condition that holds for every row.";

@@ -68,7 +68,7 @@ use view::View;
 /// # }
 /// ```
 pub trait Manager: Sized + Send + Sync + 'static {
-    /// The name of the kind.
+    /// The kind by which the controller knows the resources.
     const KIND: &'static str;
     /// The spec of the kind, in addition to the desired stage.
     type Spec: Message;
@@ -156,7 +156,7 @@ pub enum Observation<D> {
 }
 
 impl<D> Observation<D> {
-    /// Returns the observation of a stage with details.
+    /// Returns the observation that the thing is at a stage, with details.
     pub fn at(stage: impl Into<Stage>, details: D) -> Self {
         Self::At(stage.into(), details)
     }
@@ -173,7 +173,7 @@ pub enum Done {
     Await {
         /// The condition on the event.
         event: EventMatch,
-        /// The deadline for the event.
+        /// The time by which the event must come, or else the action fails.
         until: Timestamp,
     },
     /// The action had nothing to do, for this reason, and counts as finished.

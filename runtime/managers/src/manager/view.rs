@@ -105,7 +105,7 @@ impl<M: Manager> View<M> {
         self.now
     }
 
-    /// Returns the spec of the kind.
+    /// Returns the fields of the spec that are specific to the kind.
     pub fn spec(&self) -> &M::Spec {
         &self.wanted.spec
     }
@@ -125,7 +125,7 @@ impl<M: Manager> View<M> {
         self.wanted.desired.allowed == Allowed::All
     }
 
-    /// Returns the stages of the resource.
+    /// Returns the stages that the resource moves along.
     pub fn stages(&self) -> &Stages {
         &self.stages
     }

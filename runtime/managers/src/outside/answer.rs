@@ -30,7 +30,7 @@ pub struct Answer {
     pub stage: Option<String>,
     /// Further data about the thing. Data of a look replace all earlier data; data of a step are added.
     pub data: Option<Map<String, Value>>,
-    /// A message for people.
+    /// A sentence for people about the result.
     pub message: Option<String>,
     /// The time after which an unfinished step is performed again.
     pub requeue_after: Option<Wait>,
@@ -45,9 +45,9 @@ pub struct Answer {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Wait {
-    /// The wait in seconds.
+    /// A number of seconds.
     Seconds(f64),
-    /// The wait as a text with units.
+    /// A text with units.
     Text(String),
 }
 
@@ -74,7 +74,7 @@ pub struct AwaitAnswer {
 pub struct ErrorAnswer {
     /// The code of the failure, for programs; `step-failed` if none.
     pub code: Option<String>,
-    /// The message for people.
+    /// The description of the failure, for people.
     pub message: String,
     /// True if further attempts would not help.
     pub permanent: bool,
@@ -161,7 +161,7 @@ impl Answer {
         ))
     }
 
-    /// Returns the result of a look.
+    /// Returns the observation that an answer to a look states.
     ///
     /// # Errors
     /// The failure that it states, or `bad-answer` without a stage.

@@ -44,7 +44,7 @@ pub struct Call {
     pub event: Option<Value>,
 }
 
-/// The resource in a call.
+/// The resource that a call is about.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct CalledResource {
     /// The name of the resource.
@@ -62,15 +62,15 @@ pub struct CalledResource {
 pub struct CalledWindow {
     /// The start of the lead.
     pub opening: String,
-    /// The start of the window.
+    /// The start of the window itself, after the lead.
     pub start: String,
-    /// The end of the window.
+    /// The end of the window itself, before the teardown.
     pub end: String,
     /// The cleanup deadline, from which nothing may be left.
     pub deadline: String,
 }
 
-/// A part in a call.
+/// An existing part of the resource that a call is about.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct CalledPart {
     /// The name of the part.

@@ -15,7 +15,7 @@ use crate::stages::Stage;
 
 /// The longest time between two looks at the clock while a step runs, since the clock may jump.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The timeout of an action with force.
+/// The longest time that one attempt with force may take.
 const FORCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The wait after the first failure with force; doubled after each further failure, up to [`FORCE_CAP`].
 const FORCE_BASE: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const FORCE_CAP: Duration = Duration::from_secs(300);
 
 /// The result of an attempt, for the step.
 pub(super) enum Tried {
-    /// The action is finished.
+    /// The action needs no further attempts.
     Finished(Ending),
     /// The resource reached a different stage than the step leads to.
     Elsewhere(Stage),

@@ -36,9 +36,9 @@ pub(crate) const CONFIRM_AFTER: Duration = Duration::from_secs(5);
 /// The largest number of steps in one pass, so that steps in a circle let others run. A resource has at most 32 stages.
 const STEPS_MAX: usize = 32;
 
-/// The code of a failed step.
+/// The code of errors for failed steps.
 const STEP_FAILED: &str = "step-failed";
-/// The code of an owner whose part has failed.
+/// The code of errors for owners whose part has failed.
 const PART_FAILED: &str = "part-failed";
 
 /// The resource that a pass is about, with its name and identity outside.
@@ -91,7 +91,7 @@ enum Blocked {
     Fails(Error),
 }
 
-/// Returns the error for a recorded failure.
+/// Returns the error that reports a recorded failure.
 fn failed(failure: &Failure) -> Error {
     Error::permanent(failure.code.clone(), failure.message.clone())
 }

@@ -9,7 +9,7 @@ const MAX_DIGITS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is no d3 format, such as `,.2f` or `$,.2f`")]
 pub struct FormatError {
-    /// The text as given.
+    /// The invalid format, as given.
     pub text: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Align {
     AfterSign,
 }
 
-/// The display of signs.
+/// The rule for the signs of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// A minus for negative numbers only.

@@ -18,7 +18,7 @@ pub(super) enum Preset {
     Milliseconds,
 }
 
-/// The presets by name.
+/// The presets, by the names that files use.
 const PRESETS: [(&str, Preset); 6] = [
     ("none", Preset::Plain),
     ("humanize", Preset::Humanize),
@@ -28,7 +28,7 @@ const PRESETS: [(&str, Preset); 6] = [
     ("interval_ms", Preset::Milliseconds),
 ];
 
-/// Letters for powers of 1000.
+/// The letters that stand for powers of 1000.
 const LETTERS: [&str; 5] = ["", "k", "M", "B", "T"];
 
 /// Lengths of units in milliseconds, largest first.

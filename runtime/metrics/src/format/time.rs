@@ -39,7 +39,7 @@ impl TimeFormat {
         }
     }
 
-    /// Formats an instant.
+    /// Formats an instant as text.
     pub fn at(&self, instant: Timestamp) -> String {
         self.zone.local(instant).strftime(self.pattern()).to_string()
     }

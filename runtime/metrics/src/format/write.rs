@@ -7,7 +7,7 @@ use super::pattern::{Align, Notation, Pattern, Sign, Symbol};
 /// The signs of a language for decimals, groups and money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locale {
-    /// The decimal sign.
+    /// The sign before decimals.
     pub decimal: String,
     /// The sign between groups of digits.
     pub thousands: String,
@@ -15,9 +15,9 @@ pub struct Locale {
     pub grouping: Vec<usize>,
     /// The texts before and after an amount of money.
     pub currency: [String; 2],
-    /// The percent sign.
+    /// The sign for percentages.
     pub percent: String,
-    /// The minus sign.
+    /// The sign of negative numbers.
     pub minus: String,
 }
 

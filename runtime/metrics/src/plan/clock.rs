@@ -64,7 +64,7 @@ impl Clock {
         }
     }
 
-    /// Returns the offsets within a range.
+    /// Returns the offsets of a zone that apply within a range.
     pub(super) fn within(zone: &Zone, range: Range) -> Self {
         let extent = Extent {
             earliest: Some(range.start),

@@ -11,7 +11,7 @@ use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select};
 use crate::view::same;
 
 impl Planner<'_> {
-    /// Adds the columns that the query computes from measures to groups.
+    /// Adds a column to the groups for each value that the query computes from measures.
     pub(super) fn computed(&mut self, groups: Groups, cuts: &[Cut]) -> Result<Groups, PlanError> {
         let query = self.scene.query;
         let places: Vec<usize> = (0..query.measures.len())
@@ -134,7 +134,8 @@ impl Planner<'_> {
         Ok((Expr::of(&partners, comparison), relation))
     }
 
-    /// Returns the index of the query's column that shows a dimension, by the column's name or else the dimension's.
+    /// Returns the index of a dimension among those of the query. Names of columns take precedence over names of
+    /// dimensions.
     pub(super) fn cut_of(&self, name: &str) -> Result<usize, PlanError> {
         let dimensions = &self.scene.query.dimensions;
         dimensions

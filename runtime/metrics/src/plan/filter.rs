@@ -9,7 +9,7 @@ use crate::sql::{Expr, Infix, Relation, Select};
 
 /// A resolver of the fields and subqueries in a filter.
 pub(super) trait Fields {
-    /// Returns the field that a name means.
+    /// Returns the field to which a name in a filter refers.
     fn field(&mut self, name: &str) -> Result<Field, PlanError>;
 
     /// Adds a subquery to the plan; returns its name and the name of its only column.

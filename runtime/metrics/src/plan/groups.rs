@@ -19,7 +19,7 @@ pub(super) type Sides = BTreeMap<Side, BTreeSet<usize>>;
 pub(super) struct Level<'l> {
     pub(super) cuts: &'l [Cut],
     pub(super) filter: Option<&'l Filter>,
-    /// The indices in the query of measures that are computed directly from rows.
+    /// The measures that are computed directly from rows, as indices into the query's measures.
     pub(super) computed: &'l [usize],
 }
 

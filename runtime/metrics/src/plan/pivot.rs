@@ -14,11 +14,11 @@ pub(super) struct Pivot {
     keys: Vec<usize>,
     /// The dimensions that remain.
     rows: Vec<usize>,
-    /// The measures.
+    /// The measures, as indices of columns.
     values: Vec<usize>,
 }
 
-/// A pivoted answer.
+/// An answer in pivoted form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pivoted<V> {
     /// The columns: the remaining dimensions, then `<value>_<measure>` in the order of values.

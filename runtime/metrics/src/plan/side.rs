@@ -18,7 +18,7 @@ pub(super) struct Span {
     pub(super) range: Range,
 }
 
-/// The side of a comparison.
+/// Base or comparison: the two sides of a query with a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Side {
     Base,

@@ -5,11 +5,11 @@ use std::fmt;
 /// The reason why a query is refused, with a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
-    /// A key is unknown.
+    /// The query has an unknown key.
     UnknownKey,
     /// A value has another type than its key requires.
     WrongType,
-    /// A required key is missing.
+    /// A required key is missing or empty.
     MissingKey,
     /// Keys exclude each other, or a key needs another one.
     ConflictingKeys,
@@ -54,7 +54,7 @@ impl Code {
     }
 }
 
-/// The error of a refused query.
+/// An error that refuses a query, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {message}")]
 pub struct QueryError {

@@ -1,6 +1,6 @@
 //! Filters: trees of conditions on dimensions and measures.
 
-/// A node of a filter.
+/// A node in the tree of a filter: a field, a value, or an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// The name of a field or computed column.
@@ -9,9 +9,9 @@ pub enum Filter {
     Value(Literal),
     /// An operation on other nodes.
     Condition {
-        /// The operator.
+        /// The operator that joins the operands.
         op: Operator,
-        /// The operands of the operator.
+        /// The operands, in order.
         operands: Vec<Filter>,
     },
     /// The values of a dimension in groups that meet a condition.
@@ -23,7 +23,7 @@ pub enum Filter {
 pub enum Literal {
     /// No value.
     Null,
-    /// A boolean.
+    /// `true` or `false`.
     Boolean(bool),
     /// A number, with as many of its written digits as JSON keeps.
     Number(serde_json::Number),
@@ -46,7 +46,7 @@ pub struct Subquery {
     pub having: Option<Filter>,
 }
 
-/// An operator of filters.
+/// An operator of filters: logical, or a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// True if all operands are true, also without any.

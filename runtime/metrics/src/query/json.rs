@@ -56,7 +56,7 @@ impl<'v> Block<'v> {
         self.get(key).map(text).transpose()
     }
 
-    /// Returns the text of a required key.
+    /// Returns the text of a key; an error if it is missing or empty.
     pub(super) fn required(&self, key: &str, at: &At<'_>) -> Result<String, QueryError> {
         match self.text(key, at)? {
             Some(text) if !text.is_empty() => Ok(text),

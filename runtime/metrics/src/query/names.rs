@@ -3,7 +3,7 @@
 use super::error::{At, Code, QueryError};
 use crate::view::{Dimension, Measure, View};
 
-/// Returns the dimension that a query names.
+/// Returns the view's dimension of a name; an error if there is none or it is hidden.
 pub(super) fn dimension<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v Dimension, QueryError> {
     let message = match (view.dimension(name), view.measure(name)) {
         (Some(found), _) if found.hidden => return Err(not_allowed(name, at)),
@@ -15,7 +15,7 @@ pub(super) fn dimension<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&
     Err(at.unknown(Code::UnknownField, message, name, view.visible_dimensions()))
 }
 
-/// Returns the measure that a query names.
+/// Returns the view's measure of a name; an error if there is none or it is hidden.
 pub(super) fn measure<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v Measure, QueryError> {
     let message = match (view.measure(name), view.dimension(name)) {
         (Some(found), _) if found.hidden => return Err(not_allowed(name, at)),

@@ -16,7 +16,7 @@ pub(super) struct Operands<'q> {
     values: usize,
 }
 
-/// The scope of a filter.
+/// The scope of a filter, which decides what fields it may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// Rows, so that only dimensions may be named.

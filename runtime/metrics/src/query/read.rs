@@ -12,7 +12,7 @@ use super::json::{Block, wrong};
 use super::{Comparison, ComputedMeasure, Dimension, Limits, Measure, Query, Range, Sort, Spine};
 use crate::range::{Expression, Offset, TimeRange};
 
-/// The keys of a query.
+/// The keys that a query accepts.
 const KEYS: [&str; 16] = [
     "metrics_view",
     "dimensions",
@@ -32,7 +32,7 @@ const KEYS: [&str; 16] = [
     "use_display_names",
 ];
 
-/// The keys of a time range.
+/// The keys that a time range in a query accepts.
 const RANGE_KEYS: [&str; 7] = [
     "start",
     "end",

@@ -36,7 +36,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Skips spaces.
+    /// Skips spaces, if there are any.
     pub(super) fn spaces(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
@@ -133,7 +133,7 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Takes the letter of a unit.
+    /// Takes the letter of a unit, such as `D` for days.
     pub(super) fn take_unit(&mut self) -> Result<Grain, RangeError> {
         let unit = self
             .unit()

@@ -6,14 +6,14 @@ pub enum RangeError {
     /// The text does not follow the grammar.
     #[error("\"{text}\" is no range of time: expected {expected} at \"{rest}\"", rest = rest(text, *at))]
     Syntax {
-        /// The text as given.
+        /// The whole invalid text.
         text: String,
         /// The byte offset of the error.
         at: usize,
         /// A description of what may stand there.
         expected: &'static str,
     },
-    /// The time zone is unknown.
+    /// No time zone has the given name.
     #[error("unknown time zone \"{name}\"")]
     UnknownZone {
         /// The name of the zone as given.

@@ -50,7 +50,7 @@ pub(super) enum Interval {
     Whole(Iso, Grain),
     /// A length of time that ends with the watermark's bucket of the length's smallest unit.
     Ending(Length),
-    /// All data.
+    /// All times that the data have.
     All,
 }
 

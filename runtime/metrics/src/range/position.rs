@@ -26,7 +26,7 @@ enum At {
 }
 
 impl Position {
-    /// Returns the position of an instant.
+    /// Returns the position at an instant, not rounded to a unit.
     pub(super) fn at(instant: Timestamp) -> Self {
         Self {
             at: At::Instant(instant),

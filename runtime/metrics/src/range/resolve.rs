@@ -59,7 +59,7 @@ pub(super) enum Period {
 }
 
 impl Resolved {
-    /// Returns the instants of the range.
+    /// Returns the range with its start and end as instants.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`] near the ends of representable time.

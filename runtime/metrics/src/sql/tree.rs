@@ -2,7 +2,7 @@
 
 use watershed_dialect::SqlType;
 
-/// A SELECT statement.
+/// A SELECT statement, as a tree.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Select {
     /// Named subqueries (CTEs), which the statement and later subqueries can read.
@@ -64,7 +64,7 @@ pub(crate) struct Join {
     pub(crate) on: Option<Expr>,
 }
 
-/// The kind of a join.
+/// The kind of a join: inner, left, full or cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JoinKind {
     Inner,
@@ -79,7 +79,7 @@ impl Relation {
         Self::Named(vec![name.to_owned()])
     }
 
-    /// Joins another relation to this one.
+    /// Joins another relation to this relation.
     pub(crate) fn join(self, kind: JoinKind, relation: Self, on: Option<Expr>) -> Self {
         let join = Join { kind, relation, on };
         match self {
@@ -136,14 +136,14 @@ impl Select {
     }
 }
 
-/// An expression.
+/// An expression in a SELECT statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
     /// A column, qualified with a relation if needed.
     Column(Option<String>, String),
     /// An expression by the view's author, as text.
     Foreign(String),
-    /// A constant.
+    /// A literal value.
     Constant(Constant),
     /// A call of a function or aggregate.
     Call(&'static str, Vec<Expr>),
@@ -159,7 +159,7 @@ pub(crate) enum Expr {
     IsNotTrue(Box<Expr>),
     /// `CASE`: the first result whose condition is true, or else the default.
     Case(Vec<(Expr, Expr)>, Option<Box<Expr>>),
-    /// A cast to a type.
+    /// A cast of an expression to a type.
     Cast(Box<Expr>, SqlType),
     /// `IN` a list of constants, or `NOT IN`.
     Among(Box<Expr>, Vec<Expr>, bool),
@@ -169,7 +169,7 @@ pub(crate) enum Expr {
     Exists(Box<Select>),
     /// The only value of a statement.
     Scalar(Box<Select>),
-    /// A list of values.
+    /// A list of the values of expressions.
     List(Vec<Expr>),
     /// A struct of named values.
     Struct(Vec<(String, Expr)>),
@@ -190,7 +190,7 @@ pub(crate) enum Expr {
     Opaque(Box<Expr>),
 }
 
-/// A constant value.
+/// A value that is written as a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Constant {
     Null,
@@ -225,12 +225,12 @@ impl Expr {
     pub(crate) const FALSE: Self = Self::Constant(Constant::Boolean(false));
     pub(crate) const NULL: Self = Self::Constant(Constant::Null);
 
-    /// Returns an unqualified column.
+    /// Returns the expression for a column without the name of its relation.
     pub(crate) fn column(name: impl Into<String>) -> Self {
         Self::Column(None, name.into())
     }
 
-    /// Returns a column of a relation.
+    /// Returns the expression for a column of a named relation.
     pub(crate) fn of(relation: &str, name: impl Into<String>) -> Self {
         Self::Column(Some(relation.to_owned()), name.into())
     }
@@ -240,7 +240,7 @@ impl Expr {
         Self::Constant(Constant::Typed(text.into(), data_type))
     }
 
-    /// Returns a text constant.
+    /// Returns the expression for a text constant.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Constant(Constant::Text(text.into()))
     }

@@ -64,7 +64,7 @@ impl From<&AlertSpec> for Settings {
 /// The remembered facts that decide whether people are told; the history is not used for that (N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Memory {
-    /// The verdict of the last evaluation.
+    /// The verdict of the last evaluation; none before the first.
     pub last: Option<Verdict>,
     /// The verdict last told and its time; none after a pass.
     pub told: Option<(Verdict, Timestamp)>,
@@ -183,7 +183,7 @@ pub enum Trigger {
     Question,
     /// The target of a ref has changed.
     Refs,
-    /// A snooze has ended.
+    /// A snooze of the alert has ended.
     SnoozeEnd,
     /// An evaluation of several intervals was interrupted.
     Resumed,

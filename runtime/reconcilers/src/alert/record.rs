@@ -17,7 +17,7 @@ pub struct Entry {
     pub at: Timestamp,
     /// The moment that was evaluated.
     pub moment: Timestamp,
-    /// The verdict of the evaluation.
+    /// The verdict of the evaluation: pass, fail or error.
     pub verdict: Verdict,
     /// The first rows of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub struct Entry {
 /// The finding of an evaluation: verdict, rows, error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The verdict of the evaluation.
+    /// The verdict of the evaluation: pass, fail or error.
     pub verdict: Verdict,
     /// The first rows of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

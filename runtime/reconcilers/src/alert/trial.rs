@@ -16,12 +16,12 @@ use crate::intervals::{Cut, End};
 use crate::messages::Proto;
 use crate::surroundings::{self, failed_ref_of, instant};
 
-/// The result of a trial.
+/// The outcome of a test evaluation of an alert: a finding, and the messages it would cause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// The evaluated moment: the end of the newest closed interval, if the alert has intervals.
     pub moment: Timestamp,
-    /// The finding of the evaluation.
+    /// The finding of the test evaluation.
     pub finding: Finding,
     /// The messages that would be sent, marked as a test; none if the alert passes.
     pub messages: Vec<Notification>,

@@ -43,7 +43,7 @@ pub enum CallsError {
     /// The folder for records of running commands can't be created.
     #[error("can't make the folder \"{path}\"")]
     Folder {
-        /// The path of the folder.
+        /// The path of the folder that can't be created.
         path: String,
         /// The error of the operating system.
         source: io::Error,

@@ -30,7 +30,7 @@ pub fn decode(row: &Row) -> Option<Spec> {
     decode_as(row.kind.as_str(), &row.spec)
 }
 
-/// Decodes the bytes of a kind's spec.
+/// Decodes a stored spec of the given kind; returns none if it is invalid.
 pub(crate) fn decode_as(kind: &str, bytes: &[u8]) -> Option<Spec> {
     if kind == KIND {
         let wanted = super::Spec::decode(super::Spec::FORMAT, bytes).ok()?;

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::places;
 
-/// The inputs of a check.
+/// The inputs needed to check a metrics view.
 pub(super) struct Check<'a> {
     pub(super) engine: Asking<'a>,
     pub(super) environment: &'a str,

@@ -200,7 +200,7 @@ pub(super) fn place_key(files: &ExportedFiles) -> String {
     }
 }
 
-/// Returns the format of the exported files.
+/// Returns the format that the export names for its files.
 pub(super) fn format(export: &FileExport) -> FileFormat {
     match export.format.as_str() {
         "csv" => FileFormat::Csv,

@@ -13,7 +13,7 @@ use super::{
 /// The finding that rows are older than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Old {
-    /// The age of the rows.
+    /// The time since the rows came.
     pub age: Duration,
     /// The limit that the rows exceed.
     pub bound: Duration,

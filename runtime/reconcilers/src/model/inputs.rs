@@ -146,7 +146,7 @@ pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
 pub(super) struct Found {
     /// Files whose change makes the model outdated, by path; all partitions together count as one file.
     pub(super) files: Vec<FileNow>,
-    /// Files that are partitions.
+    /// Files that form the model's partitions.
     pub(super) partitions: Vec<FileNow>,
     /// Files that only have to exist.
     pub(super) others: Vec<FileNow>,

@@ -12,7 +12,7 @@ const SCHEME: &str = "ducklake://";
 
 /// The part of a lake that a source reads.
 pub(super) struct Part<'a> {
-    /// The name of the connector.
+    /// The name of the connector of the lake.
     pub(super) connector: &'a str,
     /// The name under which the lake is attached.
     pub(super) attached: &'a str,

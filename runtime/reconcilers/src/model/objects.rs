@@ -20,7 +20,7 @@ const AT_ONCE: usize = 16;
 pub(super) struct Objects<'a> {
     /// The credentials for the store; anonymous if none.
     pub(super) access: Option<Access>,
-    /// The driver of the store.
+    /// The driver for the kind of store, such as S3.
     pub(super) driver: Driver,
     /// The addresses of the objects, or patterns of addresses.
     pub(super) addresses: Vec<String>,

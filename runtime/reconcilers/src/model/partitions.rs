@@ -38,9 +38,9 @@ pub(super) struct Listed {
 
 /// The source that partitions are listed from.
 pub(super) enum Source {
-    /// The rows of a query.
+    /// A query of which each row is a partition.
     Query(String),
-    /// Local files, with their grouping.
+    /// Local files, grouped into partitions.
     Files(Grouping),
     /// Objects in a store, with their grouping and the name of the connector.
     Objects(Grouping, String),

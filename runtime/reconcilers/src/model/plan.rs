@@ -96,7 +96,7 @@ pub enum OnEdit {
     Keep,
 }
 
-/// The existing output of a model.
+/// The record and the object that a model has at present.
 #[derive(Debug, Clone, Copy)]
 pub enum ExistingOutput<'a> {
     /// There is neither a record nor an object.
@@ -175,11 +175,11 @@ pub enum BuildReason {
     Refresh,
     /// A full refresh was requested.
     FullRefresh,
-    /// The schedule is due.
+    /// The model is due by its schedule.
     Scheduled,
     /// The output changes from a view to a table, or back.
     ShapeChanged,
-    /// The meaning of the definition changed.
+    /// The definition of the model changed in meaning.
     DefinitionChanged,
     /// An input was built again; holds its ordinal.
     InputChanged(usize),

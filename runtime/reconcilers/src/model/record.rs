@@ -27,7 +27,7 @@ pub struct BuildId(pub Uuid);
 pub struct Meaning {
     /// The version of the fingerprint's rules; fingerprints of different versions can't be compared.
     pub version: String,
-    /// The 128-bit digest.
+    /// The 128-bit hash of the model's meaning.
     pub digest: [u8; 16],
 }
 
@@ -58,7 +58,7 @@ pub struct FileSeen {
     pub path: String,
     /// The modification time, in nanoseconds since the epoch.
     pub modified_ns: i64,
-    /// The size in bytes.
+    /// The size of the file in bytes.
     pub size: u64,
     /// The hash of the content; none if the file changed while it was read.
     pub content: Option<[u8; 32]>,

@@ -48,7 +48,7 @@ fn is_complete(state: &ModelState) -> bool {
     is_built && state.local_files.is_empty() && !state.unfinished && !state.stale_input
 }
 
-/// Returns true if the objects of migrations and connectors are those that the model was built with.
+/// Returns true if the objects of migrations and connectors that the model reads have not changed since its last build.
 fn has_same_surroundings(spec: &ModelSpec, state: &ModelState, made: &Made) -> bool {
     let reads = made.read_by_model(&spec.uses);
     let then = &state.made_inputs;

@@ -14,7 +14,7 @@ const MOST_ROWS: u64 = 1_000_000_000;
 /// The part of every source that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
-    /// A number of rows.
+    /// The largest number of rows to read.
     Rows(u64),
     /// The rows of the last seconds (their number), by the first time column.
     Last(u32),

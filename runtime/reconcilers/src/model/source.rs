@@ -142,8 +142,8 @@ pub(super) fn table(spec: &ModelSpec, scope: &Scope) -> Result<Option<String>, S
     Ok(database::table(&properties).map(str::to_owned))
 }
 
-/// Returns the database system that a model reads from, if any. Of the engine's own files only tables can be read, as
-/// SQL runs in the engine that models are built in.
+/// Returns the database system that a model reads from, if any. A DuckDB file counts only if a table is named, since
+/// SQL runs in the project's engine.
 pub(super) fn database(spec: &ModelSpec) -> Option<System> {
     let names_table = || {
         spec.input_properties

@@ -38,13 +38,13 @@ pub enum FolderError {
     /// The folder of the project does not exist.
     #[error("the project's folder `{path}` does not exist")]
     Missing {
-        /// The path of the folder.
+        /// The path where the project's folder was expected.
         path: PathBuf,
     },
     /// A folder can't be listed.
     #[error("can't list `{path}`")]
     Unlisted {
-        /// The path of the folder.
+        /// The path of the folder that can't be listed.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,

@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 pub(super) struct Changed(BTreeSet<String>);
 
 impl Changed {
-    /// Adds the files of events.
+    /// Adds the path of each event to the changed files.
     pub(super) fn add(&mut self, events: &[FileEvent]) {
         self.0.extend(events.iter().map(|event| match event {
             FileEvent::Written { path, .. }

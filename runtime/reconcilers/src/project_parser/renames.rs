@@ -26,7 +26,7 @@ pub struct Candidate {
     pub meaning: Vec<u8>,
     /// The refs as (kind, name), ordered by ordinal, which renames don't change.
     pub refs: Vec<(String, String)>,
-    /// The paths of the files.
+    /// The paths of the files that declare the resource.
     pub paths: Vec<String>,
 }
 

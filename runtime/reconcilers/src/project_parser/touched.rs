@@ -21,7 +21,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Returns the scope of the given paths.
+    /// Returns the scope that covers only the given paths.
     pub fn paths<P: Into<String>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::Paths(paths.into_iter().map(Into::into).collect())
     }

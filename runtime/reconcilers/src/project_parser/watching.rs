@@ -34,7 +34,7 @@ impl<'a> Watching<'a> {
         (!reporters.is_empty()).then_some(Self { refs, reporters })
     }
 
-    /// Returns the keys of the status reporters.
+    /// Returns the keys of the resources that report the project's status.
     pub(super) fn reporters(&self) -> impl Iterator<Item = Key> {
         self.reporters.iter().map(|key| (*key).clone())
     }

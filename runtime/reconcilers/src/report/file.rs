@@ -18,9 +18,9 @@ pub const ROWS_MAX: u64 = 1_000_000;
 
 /// The inputs for making a report's file.
 pub struct Making<'a> {
-    /// The resolvers of the project.
+    /// The resolvers that answer the report's query.
     pub resolvers: Resolvers<'a>,
-    /// The spec of the report.
+    /// The spec of the report to make.
     pub spec: &'a ReportSpec,
     /// The key of the report.
     pub own: Key,
@@ -31,7 +31,7 @@ pub struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Returns the format of the report's file.
+    /// Returns the format of the file to make.
     ///
     /// # Errors
     /// A form that no files are written in.
@@ -153,7 +153,7 @@ impl Making<'_> {
     }
 }
 
-/// Returns the extension of files in a format.
+/// Returns the file name extension for a format.
 #[must_use]
 pub fn extension(format: FileFormat) -> &'static str {
     match format {
@@ -164,7 +164,7 @@ pub fn extension(format: FileFormat) -> &'static str {
     }
 }
 
-/// Returns the media type of a format.
+/// Returns the media type for a format, as in HTTP.
 pub(super) fn media_type(format: FileFormat) -> &'static str {
     match format {
         FileFormat::Csv => "text/csv",

@@ -31,7 +31,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Returns the spec of the model.
+    /// Returns the spec of the model in this invocation.
     pub(super) fn spec(self) -> &'a ModelSpec {
         &self.context.spec().0
     }
@@ -145,13 +145,13 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Returns the engine's stages of partitions.
+    /// Returns the interface of the engine that builds outputs by partitions; an error if the engine has none.
     pub(super) fn stages(self) -> Result<&'a dyn Partitions, Error> {
         let stages = self.outputs().olap().partitions();
         stages.map_err(|failure| failure::from_failure(&failure))
     }
 
-    /// Returns the outputs in the engine.
+    /// Returns the outputs of the project's models in the engine.
     pub(super) fn outputs(self) -> &'a Outputs {
         &self.model.outputs
     }

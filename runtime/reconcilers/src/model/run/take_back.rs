@@ -23,7 +23,7 @@ use crate::model::{
     triggers::triggers,
 };
 
-/// A trashed output that can be used.
+/// A trashed output that a model can take back instead of a build.
 struct Restorable {
     record: Record,
     fit: Fit,
