@@ -232,7 +232,7 @@ fn of_call(function: &str, inputs: &[Origin]) -> Origin {
     }
 }
 
-/// Returns the origin of a result that is computed from values; a value of a run if an input may contain one.
+/// Returns the origin of a result that is computed from values. If any value may come from a run, so may the result.
 fn made_of(inputs: &[Origin]) -> Origin {
     match inputs.iter().any(|input| input.may_be_given()) {
         true => Origin::GIVEN,

@@ -36,7 +36,7 @@ pub enum Truth {
     Null,
 }
 
-/// The effect of a rule whose condition holds.
+/// The effect of a rule that applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Viewers may use the view.
@@ -133,12 +133,12 @@ impl Policy {
 }
 
 impl Truth {
-    /// Returns true if a rule that allows applies under this condition.
+    /// Returns true if an allowing rule with this condition applies.
     fn opens(self) -> bool {
         self == Self::True
     }
 
-    /// Returns true if a rule that denies or filters applies under this condition.
+    /// Returns true if a denying or filtering rule with this condition applies.
     fn closes(self) -> bool {
         self != Self::False
     }

@@ -20,7 +20,7 @@ const VALUE: &str = "_watershed value";
 /// The largest number of measures nested in one statement, counting repetitions.
 const NESTED: usize = 1_000;
 
-/// The error that measures require one another in a cycle, or are nested too deep.
+/// The error for measures that require one another in a cycle, or are nested too deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("measures require one another in a circle, or are nested too deep")]
 pub struct NestedTooDeep;

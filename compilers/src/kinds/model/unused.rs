@@ -16,15 +16,15 @@ use crate::{
 /// The way in which the rows of an input are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// By SQL that the project's engine runs.
+    /// SQL that the project's engine runs.
     Sql,
-    /// From local files, by the engine.
+    /// Local files that the engine reads.
     Files,
-    /// From objects of a store or a web server, by the engine.
+    /// Objects of a store or a web server that the engine reads.
     Objects,
-    /// From a table in another database file of the engine.
+    /// A table in another database file of the engine.
     OtherFile,
-    /// From another database or a lake, by SQL or table.
+    /// Another database or a lake, read by SQL or by table.
     Database,
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// The largest width and precision of a pattern, beyond which digits carry no meaning.
 const MAX_DIGITS: usize = 100;
 
-/// The error that a text is no pattern.
+/// The error for a text that is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is no d3 format, such as `,.2f` or `$,.2f`")]
 pub struct FormatError {

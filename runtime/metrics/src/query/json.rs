@@ -124,7 +124,7 @@ fn field(value: &Value, at: &At<'_>) -> Result<String, QueryError> {
     }
 }
 
-/// Creates the error that a value has the wrong type.
+/// Creates the error for a value of the wrong type.
 pub(super) fn wrong(expected: &str, found: &Value, at: &At<'_>) -> QueryError {
     at.error(
         Code::WrongType,

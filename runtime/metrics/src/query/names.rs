@@ -27,7 +27,7 @@ pub(super) fn measure<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v
     Err(at.unknown(Code::UnknownField, message, name, view.visible_measures()))
 }
 
-/// Creates the error that the viewer may not see a field (Q14).
+/// Creates the error for a field that the viewer may not see (Q14).
 fn not_allowed(name: &str, at: &At<'_>) -> QueryError {
     at.error(Code::NotAllowed, format!("\"{name}\" may not be seen"))
 }

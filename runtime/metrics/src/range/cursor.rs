@@ -27,7 +27,7 @@ impl<'t> Cursor<'t> {
         self.rest().is_empty()
     }
 
-    /// Returns the error that something else was expected at this position.
+    /// Returns the error for a text that has something unexpected at this position.
     pub(super) fn expected(&self, expected: &'static str) -> RangeError {
         RangeError::Syntax {
             text: self.text.to_owned(),

@@ -91,11 +91,11 @@ pub(super) enum Iso {
 /// A move from one point in time to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Move {
-    /// To the beginning of the bucket of a grain.
+    /// A move to the beginning of the bucket of a grain.
     Floor(Grain),
-    /// To the first week of the bucket that the previous move led to.
+    /// A move to the first week of the bucket that the previous move led to.
     FirstWeek,
-    /// By a length of time, forward or back.
+    /// A move by a length of time, forward or back.
     By(Length),
 }
 

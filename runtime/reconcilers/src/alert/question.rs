@@ -72,7 +72,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hash.chars().take(32).collect()
 }
 
-/// Returns the finding that the watermark of the refs can't be read.
+/// Returns the finding for an unreadable watermark of the refs.
 pub(super) fn no_watermark() -> Finding {
     Finding {
         error: "the watermark of what it reads can't be read".to_owned(),

@@ -72,7 +72,7 @@ impl Finding {
         }
     }
 
-    /// Returns the finding that a query failed with an error.
+    /// Returns the finding for a query that failed with an error.
     #[must_use]
     pub fn failed(error: &Error) -> Self {
         Self {

@@ -25,9 +25,9 @@ use crate::places;
 /// The largest number of files of one export, each of which is recorded with size and time.
 const MOST_FILES: usize = 10_000;
 
-/// The code of the error that files were made or changed by somebody else.
+/// The error code for files that somebody else made or changed.
 pub(super) const TAKEN: &str = "export-taken";
-/// The code of the error that files can't be written.
+/// The error code for files that can't be written.
 pub(super) const UNWRITTEN: &str = "export-failed";
 
 /// Sizes and times of files, by path below the folder; an export to a single file has an empty path.
@@ -311,7 +311,7 @@ pub(super) fn remove(root: &Path, uid: Uuid, files: &ExportedFiles) -> io::Resul
     Ok(true)
 }
 
-/// Returns the error that files belong to somebody else.
+/// Returns the error for files that belong to somebody else.
 pub(super) fn taken(place: &Place) -> Error {
     let message = format!(
         "\"{}\" was not written by this model, or was changed since: it stays as it is",
@@ -324,13 +324,13 @@ pub(super) fn taken(place: &Place) -> Error {
     }
 }
 
-/// Returns the error that files can't be written or inspected.
+/// Returns the error for files that can't be written or inspected.
 pub(super) fn unwritable(place: &Place, error: &io::Error) -> Error {
     let message = format!("can't write \"{}\": {error}", place.path);
     Error::permanent(UNWRITTEN, message)
 }
 
-/// Returns the error that a model would read its own exported files.
+/// Returns the error for a model that would read its own exported files.
 pub(super) fn reads_itself(place: &Place) -> Error {
     let message = format!("\"{}\" is among the files that the model reads", place.path);
     Error::permanent(UNWRITTEN, message)

@@ -14,20 +14,20 @@ use super::{plan::BuildReason, source::SourceError};
 
 pub(crate) use watershed_outputs::failure::*;
 
-/// The code of the error that a ref has failed.
+/// The error code for a failed ref.
 pub(crate) const REF_FAILED: &str = "ref-failed";
 
-/// Returns the error that a ref failed, so that the model was skipped and its last good output stays.
+/// Returns the error for a failed ref, because of which the model was skipped and its last good output stays.
 pub(super) fn failed_ref(to: &Ref) -> Error {
     let message = format!("not built, because {} \"{}\" has failed", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), REF_FAILED, message)
 }
 
-/// The code of the error that a model was built from the last good output of a failed ref.
+/// The error code for a model built from the last good output of a failed ref.
 pub const STALE_INPUT: &str = "stale-input";
 
-/// Returns the error that an edited model was built from the last good output of a failed ref; the model stays blocked
-/// by the ref.
+/// Returns the error for an edited model that was built from the last good output of a failed ref; the model stays
+/// blocked by the ref.
 pub(super) fn built_on_stale(to: &Ref) -> Error {
     let message = format!(
         "built from the last good rows of {} \"{}\", which has failed",
@@ -36,7 +36,7 @@ pub(super) fn built_on_stale(to: &Ref) -> Error {
     Error::new(ErrorKind::Dependency(to.clone()), STALE_INPUT, message)
 }
 
-/// Returns the error that an edited model could not be built from the last good output of a failed ref. Only failed
+/// Returns the error for an edited model that could not be built from the last good output of a failed ref. Only failed
 /// tests and transient errors are reported as the model's own, since the edit may need the ref's new output.
 pub(super) fn unbuilt_on_stale(to: &Ref, error: Error) -> Error {
     if error.kind != ErrorKind::Permanent || error.code.starts_with("test-") {
@@ -94,17 +94,17 @@ pub(super) fn from_files(error: &FilesError) -> Error {
     }
 }
 
-/// The code of the error that an encoding is not supported.
+/// The error code for an unsupported encoding.
 const ENCODING_CODE: &str = "encoding-unsupported";
 
-/// The code of the error that an input is empty.
+/// The error code for an empty input.
 const EMPTY_CODE: &str = "empty-file";
 
-/// The hint for the error that an input is empty.
+/// The hint in the error for an empty input.
 const EMPTY_HINT: &str =
     "what writes it may not be done; where it may be empty, `columns` says what its columns are";
 
-/// Returns the error that rows of a database can't be built in partitions.
+/// Returns the error for partitions that read rows of a database, which is not supported.
 pub(super) fn partitioned_database() -> Error {
     let message = "partitions of what a database yields are not supported yet";
     Error {
@@ -120,7 +120,7 @@ pub(super) fn from_source(error: &SourceError) -> Error {
     }
 }
 
-/// Returns the error that partitions lie in a place which can't be listed yet.
+/// Returns the error for partitions in a place which can't be listed yet.
 pub(super) fn remote_partitions(pattern: &str) -> Error {
     let message = format!("partitions by the files of `{pattern}` are not supported yet");
     Error {
@@ -129,7 +129,7 @@ pub(super) fn remote_partitions(pattern: &str) -> Error {
     }
 }
 
-/// Returns the error that partitions are listed neither by SQL nor by files.
+/// Returns the error for partitions that are listed neither by SQL nor by files.
 pub(super) fn unknown_partition_resolver(resolver: &str) -> Error {
     let message = format!("partitions by `{resolver}` are not supported yet");
     Error {
@@ -138,7 +138,7 @@ pub(super) fn unknown_partition_resolver(resolver: &str) -> Error {
     }
 }
 
-/// Returns the error that the list of partitions is empty.
+/// Returns the error for an empty list of partitions.
 pub(super) fn no_partitions() -> Error {
     Error {
         hint: Some("the list under `partitions:` has no row".into()),
@@ -146,7 +146,7 @@ pub(super) fn no_partitions() -> Error {
     }
 }
 
-/// Returns the error that a model has more partitions than allowed.
+/// Returns the error for a model with more partitions than allowed.
 pub(super) fn too_many_partitions(most: usize) -> Error {
     let message = format!("the model has more than {most} partitions");
     Error {
@@ -155,13 +155,13 @@ pub(super) fn too_many_partitions(most: usize) -> Error {
     }
 }
 
-/// Returns the error that the engine refuses the query which lists partitions.
+/// Returns the error for a query of partitions that the engine refuses.
 pub(super) fn from_partition_query(error: &SqlError) -> Error {
     let message = format!("the partitions can't be listed: {}", error.message);
     Error::permanent(from_sql(error).code, message)
 }
 
-/// Returns the error that the first partition of a first build failed, so that the others were not tried.
+/// Returns the error for a failure of the first partition in a first build, so that the others were not tried.
 pub(super) fn first_partition(data: &str, error: Error) -> Error {
     Error {
         message: format!("the first partition, {data}, failed: {}", error.message).into(),
@@ -188,14 +188,14 @@ pub(super) fn failed_partitions(name: &str, count: u64, data: &str, first: &Erro
     }
 }
 
-/// The code of the error that partitions failed.
+/// The error code for failed partitions.
 pub(super) const PARTITIONS_CODE: &str = "partitions-failed";
-/// The code of the error that the list of partitions is empty.
+/// The error code for an empty list of partitions.
 const NO_PARTITIONS_CODE: &str = "no-partitions";
-/// The code of the error that the list of partitions is too long.
+/// The error code for a list of partitions that is too long.
 const TOO_MANY_PARTITIONS_CODE: &str = "too-many-partitions";
 
-/// Returns the error that the state is not fetched by SQL.
+/// Returns the error for a state that is not fetched by SQL.
 pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     let message = format!("a state by `{resolver}` is not supported yet");
     Error {
@@ -204,10 +204,10 @@ pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     }
 }
 
-/// The code of the error that an edit waits for approval.
+/// The error code for an edit that waits for approval.
 pub const HELD_CODE: &str = "held-change";
 
-/// Returns the error that an edit would discard rows which a new build may not restore.
+/// Returns the error for an edit that would discard rows which a new build may not restore.
 pub(crate) fn held_edit(name: &str, reason: &BuildReason) -> Error {
     let message = format!("held: {reason}, and a new build would throw away the rows that are there");
     let hint = format!(
@@ -220,7 +220,7 @@ pub(crate) fn held_edit(name: &str, reason: &BuildReason) -> Error {
     }
 }
 
-/// Returns the error that a protected output can't be dropped, since the trash has no room for it.
+/// Returns the error for a protected output that can't be dropped, since the trash has no room for it.
 pub(super) fn held_drop(name: &str, needs: u64, room: u64) -> Error {
     let (needs, room) = (Bytes(needs), Bytes(room));
     let message = format!(
@@ -323,7 +323,7 @@ pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<SourcePositi
     })
 }
 
-/// Returns the error that another model owns the output of the same name.
+/// Returns the error for an output whose name another model's output has.
 pub(super) fn shared_output(table: &str, other: &str) -> Error {
     let hint = Some(Arc::from("give one of them another `output.table`"));
     Error {
@@ -335,7 +335,7 @@ pub(super) fn shared_output(table: &str, other: &str) -> Error {
     }
 }
 
-/// Returns the error that a model's SQL is for a database which only a connector can reach.
+/// Returns the error for SQL of a model that is meant for a database which only a connector can reach.
 pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     let hint = "name a table of it, `table: orders`, and query that in another model";
     Error {
@@ -352,7 +352,7 @@ pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     }
 }
 
-/// Returns the error that a build exceeded its time limit.
+/// Returns the error for a build that exceeded its time limit.
 pub(super) fn timeout(seconds: u64) -> Error {
     let hint = Some(Arc::from("raise the model's `timeout`"));
     Error {

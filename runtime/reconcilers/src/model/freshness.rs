@@ -10,7 +10,7 @@ use super::{
     record::{Record, Shape},
 };
 
-/// The finding that rows are older than a limit.
+/// A finding about rows that are older than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Old {
     /// The time since the rows came.

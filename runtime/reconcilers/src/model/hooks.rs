@@ -10,11 +10,11 @@ use watershed_proto::{ModelSpec, SqlSource, Value, value::Kind};
 use super::failure;
 use crate::places::{self, source as place};
 
-/// The code of the error that a statement before a build failed.
+/// The error code for a failed statement before a build.
 const BEFORE_CODE: &str = "pre-exec-failed";
-/// The code of the error that a statement after a build failed.
+/// The error code for a failed statement after a build.
 pub(super) const AFTER_CODE: &str = "post-exec-failed";
-/// The code of the error that the row order is invalid.
+/// The error code for an invalid row order.
 const ORDER_CODE: &str = "bad-order";
 
 /// Returns the statements that run before and after a build, with templates executed.
@@ -45,7 +45,7 @@ fn before(spec: &ModelSpec) -> impl Iterator<Item = (&'static str, &SqlSource)> 
     init.chain(spec.pre_exec.iter().map(|source| ("pre_exec", source)))
 }
 
-/// Returns the error that a statement before a build failed.
+/// Returns the error for a failed statement before a build.
 pub(super) fn before_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
     let (key, source) = before(spec).nth(hook.text).unzip();
     let sent = hooks.before.get(hook.text).map_or("", String::as_str);
@@ -56,7 +56,7 @@ pub(super) fn before_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks,
     }
 }
 
-/// Returns the error that a statement after a successful build failed.
+/// Returns the error for a failed statement after a successful build.
 pub(super) fn after_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
     let source = spec.post_exec.get(hook.text);
     let sent = hooks.after.get(hook.text).map_or("", String::as_str);
@@ -164,7 +164,7 @@ pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> R
     }
 }
 
-/// Returns the error that rows can't be ordered as set.
+/// Returns the error for rows that can't be ordered as set.
 pub(super) fn order_failed(spec: &ModelSpec, paths: &[Arc<str>], error: &SqlError) -> Error {
     Error {
         place: Some(places::from_spot(paths, spec.order_by_at.as_ref())),

@@ -155,7 +155,7 @@ pub(super) fn is_in_store(files: &ExportedFiles) -> bool {
     !files.connector.is_empty()
 }
 
-/// Returns the error that an object belongs to somebody else.
+/// Returns the error for an object that belongs to somebody else.
 pub(super) fn taken(address: &str) -> Error {
     let message =
         format!("\"{address}\" was not written by this model, or was changed since: it stays as it is");

@@ -12,7 +12,7 @@ use watershed_proto::{Diagnostic, Severity};
 
 use crate::model;
 
-/// The code of the finding that a parse removes most of a project.
+/// The code of the finding about a parse that removes most of a project.
 pub const REMOVAL_CODE: &str = "many-removed";
 
 /// The time without changes after which a large removal is accepted.

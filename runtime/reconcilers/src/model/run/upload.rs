@@ -238,7 +238,7 @@ impl Upload<'_> {
         stream::iter(jobs).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Returns an object of a recorded version, whose content is therefore known.
+    /// Returns the state of an object of a version; its content is known if that version was recorded.
     fn standing_as_recorded(&self, name: &str, version: &str) -> Standing {
         let mut recorded = upload::recorded(self.known, self.address);
         let file = recorded.find(|(other, file)| *other == name && file.version == version);
