@@ -347,7 +347,8 @@ fn is_cast_to_text(r#type: &Value) -> bool {
 struct Printer<'a> {
     hasher: blake3::Hasher,
     names: &'a Names,
-    /// The number of enclosing expressions whose text is the name of their column, so that names count.
+    /// The nesting depth of unnamed columns, inside which table names count, as an unnamed column is named by its text;
+    /// 0 outside.
     keep_names: usize,
 }
 

@@ -83,7 +83,7 @@ impl Calendar {
         Self { zone, ..self }
     }
 
-    /// Returns the time zone of the calendar.
+    /// Returns the time zone in which days and larger units begin.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }

@@ -59,7 +59,7 @@ impl Position {
         }
     }
 
-    /// Returns the date at this position.
+    /// Returns the local date of this position in the calendar's zone.
     pub(super) fn date(self, calendar: &Calendar) -> Date {
         match self.at {
             At::Instant(instant) => calendar.zone().local(instant).date(),

@@ -333,7 +333,7 @@ impl<'a> Moves<'a> {
             && successor.is_none_or(|successor| self.into[*successor].is_some())
     }
 
-    /// Undoes a pair and the pairs that depend on it; pairs that relied on their names become suspects.
+    /// Undoes a pair and the pairs that depend on it. Pairs that used the freed names are checked again as suspects.
     fn take_back(&mut self, index: usize, suspects: &mut Vec<usize>) {
         let mut stack = vec![index];
         while let Some(index) = stack.pop() {
