@@ -44,7 +44,7 @@ impl EnvFile {
 pub(crate) enum Part {
     Manifest,
     Env(EnvFile),
-    /// One of the SQL and YAML files of a stem.
+    /// A file among the SQL and YAML files of a stem.
     Member {
         stem: String,
     },

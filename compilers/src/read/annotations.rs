@@ -12,7 +12,7 @@ use crate::{
     yaml::{self, Data, Entry, Map, Node, Style, overlay},
 };
 
-/// One annotation in SQL: key and value with their places.
+/// An annotation in SQL: key and value with their places.
 struct Annotation<'a> {
     key: &'a str,
     key_span: Span,

@@ -51,7 +51,7 @@ pub(crate) enum Takes {
     Count,
     /// A duration: seconds, or a text such as `1h30m` or `PT1H30M`.
     Duration,
-    /// One of the given words.
+    /// A word out of the given words.
     Word(&'static [&'static str]),
     /// A text, or a list of texts.
     Texts,

@@ -114,7 +114,7 @@ impl Reconciler for AlertReconciler {
     }
 }
 
-/// One invocation for an alert.
+/// An invocation for an alert.
 struct Pass<'a> {
     alerts: &'a AlertReconciler,
     context: &'a Context<AlertReconciler>,

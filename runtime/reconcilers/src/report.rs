@@ -109,7 +109,7 @@ impl Reconciler for ReportReconciler {
     }
 }
 
-/// One invocation for a report.
+/// An invocation for a report.
 struct Pass<'a> {
     reports: &'a ReportReconciler,
     context: &'a Context<ReportReconciler>,

@@ -45,7 +45,7 @@ use state::State;
 use subject::Subject;
 use wanted::Plan;
 
-/// One invocation for a model.
+/// An invocation for a model.
 pub(super) struct Run<'a> {
     subject: Subject<'a>,
     state: State<'a>,
