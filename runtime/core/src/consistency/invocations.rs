@@ -1,4 +1,4 @@
-//! Checks of invocations.
+//! Checks of invocations: one per name and path, present inputs, abandoned ones, and limits.
 
 use std::collections::{HashMap, HashSet};
 

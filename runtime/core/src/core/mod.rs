@@ -44,7 +44,7 @@ pub struct Counters {
     pub nodes: u64,
     /// Edges visited by the same operations.
     pub edges: u64,
-    /// Number of started invocations.
+    /// Number of invocations that have started since the core was opened.
     pub starts: u64,
     /// Resources released without an invocation.
     pub releases: u64,

@@ -39,7 +39,7 @@ impl Core {
         self.out.push(Effect::Start(Box::new(start)));
     }
 
-    /// Records the progress of an invocation.
+    /// Stores the progress text of an invocation, to show it to readers.
     pub(super) fn progress(&mut self, invocation: InvocationId, text: Arc<str>) {
         let Some(slot) = self.graph.run(invocation) else {
             return;

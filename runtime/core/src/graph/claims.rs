@@ -125,8 +125,8 @@ impl Graph {
         before.iter().copied().filter(|id| !claims.contains(id)).collect()
     }
 
-    /// Removes a resource's claim on a name. Returns the live resource of that name, to be requested, with the cause;
-    /// within a batch that waits until the end.
+    /// Removes a resource's claim on a name. Returns the live resource to request for that, with the cause; none within
+    /// a batch, which requests it at its end.
     pub(crate) fn give_up(&mut self, name: NameId, slot: Slot) -> Option<(Slot, Cause)> {
         self.names.unclaim(name, slot);
         // Before the name is released, which forgets it if nobody else has to do with it.
@@ -184,7 +184,7 @@ impl Graph {
         self.names.unclaim(self.slots[slot].name, slot);
     }
 
-    /// Returns the live resource of a name.
+    /// Returns the live resource that has a name; none if only others claim it.
     pub(crate) fn live(&self, name: NameId) -> Option<Slot> {
         self.names[name].live
     }

@@ -64,7 +64,7 @@ impl Cycles {
         &mut self.members[cycle.index()]
     }
 
-    /// Returns the number of cycles.
+    /// Returns the number of cycles in the graph now.
     pub(crate) fn count(&self) -> usize {
         self.members.len() - self.free.len()
     }

@@ -59,11 +59,13 @@ pub(crate) struct Graph {
     touched: Vec<Slot>,
     /// Resources of invocations that have not returned, by invocation.
     runs: HashMap<InvocationId, Slot, FxBuildHasher>,
-    /// Number of abandoned invocations.
+    /// Number of invocations that were abandoned and have not returned.
     abandoned: usize,
-    /// Number of unsettled resources. The next two: since when there have been some, and how often that began.
+    /// Number of resources that are pending or running.
     unsettled: usize,
+    /// Start of the present period with unsettled resources.
     restless_since: Mono,
+    /// Number of periods with unsettled resources so far.
     restless_times: u64,
     /// Resources that were pending when the cohort was formed and have neither started nor settled since.
     cohort: HashSet<Slot>,
@@ -90,7 +92,7 @@ impl Graph {
         self.kinds.register(options)
     }
 
-    /// Returns the known kinds.
+    /// Returns every kind that was registered or used by a resource.
     pub(crate) fn kinds(&self) -> &Kinds {
         &self.kinds
     }
@@ -146,7 +148,7 @@ impl Graph {
         self.slots.bound()
     }
 
-    /// Returns a name's entry.
+    /// Returns the entry of a name, with its live resource, claimants and referrers.
     pub(crate) fn name(&self, id: NameId) -> &NameEntry {
         &self.names[id]
     }

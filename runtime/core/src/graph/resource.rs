@@ -25,7 +25,7 @@ pub(crate) struct BoundRef {
     pub(super) counted: bool,
 }
 
-/// Part of the life of a resource, from live to gone.
+/// Tells whether a resource is live, being deleted, or gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
     /// The resource has its name and is part of the graph.
@@ -110,15 +110,17 @@ pub(crate) struct Resource {
     /// Revision that must be committed before the resource is evaluated.
     pub(super) hold: Revision,
     pub(super) cycle: Option<CycleId>,
-    /// Number of edges from unsettled parents. On a cycle, this and the next two counts are kept by the first member.
+    /// Number of counted edges from unsettled parents; on a cycle, kept by the first member for all.
     pub(super) unsettled_parents: u32,
+    /// Number of counted edges to children with a running descendant or invocation; on a cycle, kept by the first member.
     pub(super) busy_children: u32,
+    /// Number of running invocations that hold ancestors back; on a cycle, kept by the first member.
     pub(super) running: u32,
     /// True while the resource is newly unsettled and `busy_children` is not counted yet.
     pub(super) summing: bool,
-    /// Duration of the last completed reconcile, in ms. The next field: the longest path from here to a leaf, in ms
-    /// (C12).
+    /// Duration of the last completed reconcile, in ms.
     pub(super) duration_ms: u32,
+    /// Duration of the longest path from here to a leaf, in ms (C12).
     pub(super) path_ms: u32,
     /// Time of the last request that was not timed.
     pub(super) disturbed: Mono,
@@ -127,8 +129,9 @@ pub(crate) struct Resource {
     pub(super) no_op: Option<Arc<NoOpRun>>,
     /// True for a resource of a `first` kind that has not settled yet.
     pub(super) gates: bool,
-    /// True once a commit with the resource was handed to the store. The next field: whether readers know the resource.
+    /// True once a commit with the resource was handed to the store.
     pub(super) stored: bool,
+    /// True once readers were shown the resource.
     pub(super) published: bool,
     pub(super) listed: Listed,
 }

@@ -17,8 +17,9 @@ pub(crate) struct Pending {
     pub(super) priority: Priority,
     /// Priority that its parents inherit: without the share that comes from its parents alone.
     pub(super) inheritable: Priority,
-    /// Number of promotions for the time spent waiting for a place. The next field: since when it has waited.
+    /// Number of promotions for the time spent waiting for a place.
     pub(super) promoted: u32,
+    /// Time since which the resource has waited for a place; none before that.
     pub(super) ready_since: Option<Mono>,
     /// Time since which the resource has waited for a completed run.
     pub(super) since: Mono,
@@ -85,7 +86,7 @@ impl Under {
     }
 }
 
-/// An invocation that has not returned.
+/// An invocation that has started and not returned.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Running {
@@ -93,8 +94,9 @@ pub(crate) struct Running {
     pub(super) phase: Phase,
     pub(super) reason: Arc<Reason>,
     pub(super) started_at: Timestamp,
-    /// Monotonic start time. The next field: since when the resource had waited for this run.
+    /// Monotonic time at which the invocation started.
     pub(super) begun: Mono,
+    /// Time since which the resource had waited for this run.
     pub(super) waited_since: Mono,
     pub(super) cancelled: Cancelled,
     /// Reason to run again; none unless the resource was requested during the run.

@@ -59,8 +59,9 @@ pub(crate) struct Journal {
     rows: Vec<Arc<Row>>,
     departed: Vec<Removed>,
     no_ops: Untold,
-    /// Backlog at which no calls are accepted. The next field: how long a commit may keep failing.
+    /// Backlog of rows and answers at which no calls are accepted.
     limit: usize,
+    /// Time for which a commit may keep failing before the core stops.
     patience: Duration,
 }
 

@@ -72,7 +72,7 @@ impl Barrier {
         (self.deletes, self.renames)
     }
 
-    /// Returns the order of deletes.
+    /// Returns the order in which deletes wait for each other.
     pub(crate) fn delete_order(&self) -> &DeleteOrder {
         &self.delete_order
     }

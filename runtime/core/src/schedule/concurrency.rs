@@ -138,7 +138,7 @@ impl ConcurrencyLimits {
         &self.pools
     }
 
-    /// Returns the pool of this kind.
+    /// Returns the pool whose limit this kind shares; none if it has none.
     pub(crate) fn pool_of(&self, id: KindId) -> Option<&PoolEntry> {
         self.kinds.get(id.index())?.pool.map(|pool| &self.pools[pool])
     }

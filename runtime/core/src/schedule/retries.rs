@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, InvocationId, Mono, RetryPolicy, Row};
 /// Error code of an invocation that took too long.
 pub(crate) const DEADLINE_CODE: &str = "deadline";
 
-/// Planner of retries.
+/// Calculator of the times at which failed resources are retried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retries {
     /// Seed that spreads the waits; none under test.

@@ -82,7 +82,7 @@ impl Scheduler {
         self.concurrency
     }
 
-    /// Returns the id of the next invocation.
+    /// Returns the id that the next started invocation will get.
     pub(crate) fn next_invocation(&self) -> InvocationId {
         self.next_invocation
     }

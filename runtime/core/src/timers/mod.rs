@@ -82,7 +82,7 @@ impl Requeue {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {
     Timer(Timer),
-    /// Requeue time of a resource.
+    /// A resource's requeue time by the wall clock.
     Requeue(Slot),
 }
 
@@ -214,7 +214,7 @@ impl Timers {
         self.set_requeue(slot, Now::default(), Requeue::default());
     }
 
-    /// Clears the timers of an invocation.
+    /// Clears the deadline and abandonment timers of an invocation.
     pub(crate) fn clear_run(&mut self, invocation: InvocationId) {
         self.clear(Timer::Deadline(invocation));
         self.clear(Timer::Abandon(invocation));

@@ -108,7 +108,7 @@ impl fmt::Display for Finding {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
-    /// Not compared.
+    /// No stored catalog was given, so none was compared.
     Not,
     /// Compared only where neither row had changed since; the catalog moved on between the two reads.
     Partly,
@@ -137,7 +137,7 @@ pub enum Compared {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Consistency {
-    /// Revision of the catalog.
+    /// Revision of the catalog at the time of the check.
     pub revision: Revision,
     /// Number of stored resources, including those with an unfinished delete.
     pub resources: usize,

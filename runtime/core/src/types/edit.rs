@@ -21,11 +21,11 @@ use crate::{Key, Kind, Name, Ref, RetryPolicy, Revision, SpecVersion, Uid};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Target {
-    /// By kind and name.
+    /// Refers to a resource by kind and name.
     Key(Key),
-    /// By name alone; ambiguous if several kinds have a resource of that name.
+    /// Refers to a resource by name alone; ambiguous if several kinds have one of that name.
     Name(Name),
-    /// By uid.
+    /// Refers to a resource by uid, which survives renames.
     Uid(Uid),
 }
 
@@ -84,7 +84,7 @@ pub struct Expect {
     pub spec_version: Option<SpecVersion>,
 }
 
-/// A resource to create.
+/// Columns of a resource that an edit creates.
 ///
 /// ```
 /// use watershed_core::{NewResource, Ref, Uid};
@@ -101,7 +101,7 @@ pub struct NewResource {
     pub uid: Uid,
     /// Kind of the resource; need not be registered here.
     pub kind: Kind,
-    /// Name of the resource.
+    /// Name, unique among the live resources of its kind.
     pub name: Name,
     /// Resources that it reads.
     pub refs: Arc<[Ref]>,
@@ -167,14 +167,14 @@ impl NewResource {
         self
     }
 
-    /// Sets the owner.
+    /// Makes the resource belong to an owner, whose delete takes it along.
     #[must_use]
     pub fn with_owner(mut self, owner: Uid) -> Self {
         self.owner = Some(owner);
         self
     }
 
-    /// Adds a label.
+    /// Adds a free-form label, replacing one with the same key.
     #[must_use]
     pub fn with_label(mut self, key: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
         Arc::make_mut(&mut self.labels).insert(key.into(), value.into());
@@ -188,7 +188,7 @@ impl NewResource {
         self
     }
 
-    /// Sets the refs.
+    /// Replaces the refs: the resources that it reads.
     #[must_use]
     pub fn with_refs(mut self, refs: impl Into<Arc<[Ref]>>) -> Self {
         self.refs = refs.into();
@@ -245,14 +245,14 @@ pub enum Change {
     ForceDelete,
 }
 
-/// An edit of one resource.
+/// A change of one resource, with its target and preconditions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Edit {
     /// Resource to edit, as it was before the batch.
     pub target: Target,
     /// Preconditions of the edit.
     pub expect: Expect,
-    /// Change to make.
+    /// What happens to the target: creation, new columns, another name, or deletion.
     pub change: Change,
     /// Origin of the edit, as text for people: the path of a file, for instance. None if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -327,7 +327,7 @@ impl Edit {
         self
     }
 
-    /// Sets the preconditions, unless which the edit is refused.
+    /// Sets the preconditions; if one does not hold, the edit is refused.
     #[must_use]
     pub fn expecting(mut self, expect: Expect) -> Self {
         self.expect = expect;

@@ -13,7 +13,7 @@ use crate::{
 /// A ref with its target, as an invocation sees it.
 #[derive(Clone, Debug)]
 pub struct RefView {
-    /// The ref as declared.
+    /// The ref as the resource declares it.
     pub reference: Ref,
     /// Row of the target at the start; none if the target is missing.
     pub target: Option<Arc<Row>>,
@@ -33,9 +33,9 @@ pub struct OwnedView {
 /// An invocation to start. The reconciler gets everything but the reason.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Id of the invocation.
+    /// Id under which the invocation reports its return.
     pub invocation: InvocationId,
-    /// Phase to run.
+    /// Phase, and so the reconciler's method, to run.
     pub phase: Phase,
     /// Row of the resource. Its spec, refs and name are committed; its state may not be yet.
     pub resource: Arc<Row>,
@@ -63,7 +63,7 @@ pub enum Write {
 /// entry may stand for several runs in a row that ended alike.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
-    /// Uid of the resource.
+    /// Uid of the resource that ran.
     pub uid: Uid,
     /// Kind and name of the resource at that time.
     pub key: Key,
@@ -72,15 +72,15 @@ pub struct HistoryRow {
     pub epoch: Epoch,
     /// Id of the invocation, unique within its epoch; none for a forced delete, which runs nothing.
     pub invocation: Option<InvocationId>,
-    /// Phase that ran.
+    /// Phase, and so the reconciler's method, that ran.
     pub phase: Phase,
-    /// Reason for the run.
+    /// Reason why the invocation ran.
     pub reason: Arc<Reason>,
     /// Time at which the run started.
     pub started_at: Timestamp,
-    /// Time of the return.
+    /// Time at which the invocation returned.
     pub ended_at: Timestamp,
-    /// Result of the run.
+    /// Kind of end: done with some work, failed, or cancelled.
     pub result: RunResult,
     /// Error of the run; none unless it failed.
     pub error: Option<Arc<Error>>,
@@ -126,7 +126,7 @@ pub struct Removed {
 /// A status change, without a revision of its own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatusUpdate {
-    /// Uid of the resource.
+    /// Uid of the resource whose status changed.
     pub uid: Uid,
     /// New status of the resource.
     pub status: Status,
@@ -154,16 +154,16 @@ pub struct Publish {
 pub enum RunOutcome {
     /// The first run that started after the request and completed succeeded.
     Done {
-        /// Id of the invocation.
+        /// Id of the invocation that succeeded.
         invocation: InvocationId,
-        /// Outcome that the reconciler returned.
+        /// Outcome that the reconciler returned, with its work.
         outcome: Outcome,
     },
     /// The run failed, or a rename or delete before it did.
     Failed {
-        /// Id of the invocation.
+        /// Id of the invocation that failed.
         invocation: InvocationId,
-        /// Error of the run.
+        /// Error that is now stored on the resource.
         error: Arc<Error>,
     },
     /// The resource was deleted before a run completed.
@@ -215,7 +215,7 @@ pub enum Answer {
 /// Reason why the controller stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// Shutdown was requested.
+    /// The embedder requested a shutdown.
     Shutdown,
     /// The store failed for too long; with its last error.
     StoreFailed(String),
@@ -232,13 +232,13 @@ pub enum StopReason {
 /// An invocation that had not returned when the controller stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreturned {
-    /// Id of the invocation.
+    /// Id of the unreturned invocation.
     pub invocation: InvocationId,
-    /// Uid of its resource.
+    /// Uid of the resource that it runs for.
     pub uid: Uid,
-    /// Kind and name of its resource.
+    /// Kind and name of the resource that it runs for.
     pub key: Key,
-    /// Phase that it ran.
+    /// Phase that has not returned.
     pub phase: Phase,
 }
 
@@ -253,18 +253,18 @@ pub enum Effect {
     Timer(Option<Mono>),
     /// Writes a commit; answered by `Input::Committed` or `Input::CommitFailed`.
     Commit(Commit),
-    /// Answers a call.
+    /// Sends an answer to the caller.
     Answer {
-        /// Id of the call.
+        /// Id of the call, as the host assigned it.
         call: CallId,
-        /// Answer to the call.
+        /// The answer, which may be one of several to that call.
         answer: Answer,
     },
     /// Shows changes to readers and watchers.
     Publish(Publish),
     /// The core has stopped and emits nothing more. Everything that it acknowledged is committed.
     Stopped {
-        /// Reason for the stop.
+        /// Reason why the core has stopped.
         reason: StopReason,
         /// Invocations that did not return in time.
         unreturned: Vec<Unreturned>,

@@ -23,7 +23,7 @@ pub enum ErrorKind {
     Fenced,
 }
 
-/// A position in a file.
+/// A position in a project file, for error messages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SourcePosition {
     /// Path relative to the project, with `/` between parts.
@@ -161,9 +161,9 @@ pub enum Refusal {
     /// Several kinds have a resource of that name.
     #[error("\"{name}\" is ambiguous, say which: {}", listed(candidates))]
     Ambiguous {
-        /// Name in the call.
+        /// Name that the caller used.
         name: String,
-        /// Candidates, in order.
+        /// Resources that the name may refer to, in order.
         candidates: Vec<Key>,
     },
     /// The resource has another spec version than the edit expected.
@@ -228,7 +228,7 @@ pub enum Refusal {
     UnknownOwner {
         /// Kind and name of the owned resource.
         key: Key,
-        /// Uid of the missing owner.
+        /// Uid that no stored resource has.
         owner: Uid,
     },
     /// The new spec of a resource can't be read by its kind.

@@ -10,7 +10,7 @@ use crate::{InvocationId, Key, Phase, Reason, RetryPolicy, Revision, Settled, St
 /// A resource in an explanation.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Subject {
-    /// Uid of the resource.
+    /// Uid, which survives renames.
     pub uid: Uid,
     /// Present kind and name of the resource.
     pub key: Key,
@@ -22,9 +22,9 @@ pub struct Subject {
 pub enum Blocker {
     /// The resource is running.
     Runs {
-        /// Id of the invocation.
+        /// Id of the running invocation.
         invocation: InvocationId,
-        /// Phase that runs.
+        /// Phase that the invocation runs.
         phase: Phase,
         /// True if the invocation was cancelled and has not returned.
         cancelled: bool,
@@ -35,20 +35,20 @@ pub enum Blocker {
     Cycle(Arc<str>),
     /// A retry follows after this time.
     RetryIn(Duration),
-    /// A change that the run depends on is not committed yet: this revision is missing.
+    /// A change that the run depends on is not committed yet; the value is its revision.
     AwaitsCommit(Revision),
     /// Some resources of `first` kinds have not settled yet; the value is one of them.
     Gate(Subject),
-    /// Deletes come first.
+    /// Deletes hold back the resource.
     DeletesFirst {
-        /// Number of deletes.
+        /// Number of deletes that have to end first.
         count: usize,
         /// Deletes that run, up to a limit.
         running: Vec<Subject>,
     },
-    /// Renames come before regular work.
+    /// Renames hold back the resource.
     RenamesFirst {
-        /// Number of renames.
+        /// Number of renames that have to end first.
         count: usize,
         /// Renames that run, up to a limit.
         running: Vec<Subject>,
@@ -90,7 +90,7 @@ pub enum Blocker {
 pub struct Explanation {
     /// Resource that is explained.
     pub subject: Subject,
-    /// Stage of the resource.
+    /// Present stage of the resource: settled, pending or running.
     #[serde(rename = "standing")]
     pub stage: Stage,
     /// Reason why the resource is pending or running; none if it is settled.

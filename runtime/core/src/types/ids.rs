@@ -35,7 +35,7 @@ macro_rules! number {
         pub struct $name(pub u64);
 
         impl $name {
-            /// Returns the next number.
+            /// Returns the number that follows this one.
             #[must_use]
             pub fn next(self) -> Self {
                 Self(self.0 + 1)

@@ -23,7 +23,7 @@ macro_rules! index {
                 Self(index)
             }
 
-            /// Returns the index for a slice.
+            /// Returns the value as an index into a vector.
             pub(crate) fn index(self) -> usize {
                 self.0 as usize
             }

@@ -13,7 +13,7 @@ use crate::{
 /// A catalog as read from the store.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
-    /// Revision of the catalog.
+    /// Revision that the store had when it was read.
     pub revision: Revision,
     /// Epoch that this controller holds.
     pub epoch: Epoch,
@@ -98,7 +98,7 @@ pub enum Call {
 pub enum Returned {
     /// The reconciler succeeded.
     Done(Outcome),
-    /// The reconciler failed.
+    /// The reconciler returned this error.
     Failed(Error),
     /// The reconciler panicked, with this message.
     Panicked(String),
@@ -124,7 +124,7 @@ pub enum Input {
         id: CallId,
         /// Invocation that makes the call; none for callers outside.
         by: Option<InvocationId>,
-        /// The call itself.
+        /// Operation that is requested.
         call: Call,
     },
     /// A debounced nudge, whose call was answered already.
@@ -133,34 +133,34 @@ pub enum Input {
     Forget(CallId),
     /// Progress of an invocation: published, not stored.
     Progress {
-        /// Id of the invocation.
+        /// Id of the invocation that reports progress.
         invocation: InvocationId,
         /// Progress in words, for people.
         text: Arc<str>,
     },
     /// The return of an invocation: exactly once for each `Start`, also after a `Cancel`.
     Returned {
-        /// Id of the invocation.
+        /// Id of the invocation that has returned.
         invocation: InvocationId,
         /// Outcome, error or panic of the invocation.
         result: Returned,
     },
-    /// A commit is durable.
+    /// The store has written this commit durably.
     Committed(CommitId),
-    /// A commit failed.
+    /// The store could not write a commit, or does not know.
     CommitFailed {
-        /// Id of the commit.
+        /// Id of the commit in question.
         commit: CommitId,
-        /// Reason of the failure.
+        /// Kind of the failure, which decides whether the commit is tried again.
         error: CommitError,
     },
     /// The lease is lost or about to be: the core stops at once.
     LeaseLost,
-    /// Time has passed.
+    /// Time has passed, so that timers may be due.
     Time,
     /// Begins a shutdown: no further calls, cancels, a wait for returns, the last commit, and then `Stopped`.
     Shutdown {
-        /// Time for invocations to return.
+        /// Time for invocations to return before they are given up.
         grace: Duration,
     },
 }

@@ -146,7 +146,7 @@ pub struct Pool {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KindOptions {
-    /// Name of the kind.
+    /// Name of the kind, as in project files.
     pub kind: Kind,
     /// Version of the spec message.
     pub spec_format: u32,
@@ -164,7 +164,7 @@ pub struct KindOptions {
     pub concurrency: Option<usize>,
     /// Pool against whose limit its invocations also count; none for no pool.
     pub pool: Option<Pool>,
-    /// Debouncing of nudges.
+    /// Intervals at which nudges of one resource are accepted.
     pub nudging: Nudging,
     /// Least time between the start of a run and its requeue; earlier times, even past ones, are moved to it.
     pub requeue_interval: Duration,

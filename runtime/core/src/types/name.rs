@@ -257,9 +257,9 @@ impl From<&str> for Name {
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Key {
-    /// Kind of the resource.
+    /// Kind, which decides the reconciler.
     pub kind: Kind,
-    /// Name of the resource.
+    /// Name, unique among the live resources of its kind.
     pub name: Name,
 }
 
@@ -295,9 +295,9 @@ pub enum Required {
 /// A reference to a resource that another one reads.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ref {
-    /// Kind of the target.
+    /// Kind of the resource that is read.
     pub kind: Kind,
-    /// Name of the target.
+    /// Name of the resource that is read.
     pub name: Name,
     /// Requirement on the target.
     pub required: Required,
@@ -329,7 +329,7 @@ impl Ref {
         }
     }
 
-    /// Returns the key of the target.
+    /// Returns the kind and name that the ref refers to.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind.clone(),

@@ -10,17 +10,17 @@ use crate::{
 /// The last run of a resource, which found nothing to do.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NoOpRun {
-    /// Uid of the resource.
+    /// Uid of the resource that ran.
     pub uid: Uid,
     /// Id of the invocation, unique within its epoch.
     pub id: InvocationId,
     /// Epoch under which the run acted.
     pub epoch: Epoch,
-    /// Reason for the run.
+    /// Reason why the invocation ran.
     pub reason: Arc<Reason>,
     /// Time at which the run started.
     pub started_at: Timestamp,
-    /// Time of the return.
+    /// Time at which the invocation returned.
     pub ended_at: Timestamp,
     /// Work of the run: none, or a check.
     pub work: Work,

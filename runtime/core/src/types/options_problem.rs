@@ -33,7 +33,7 @@ pub enum OptionsProblem {
     PoolLimit {
         /// Kind that names the pool.
         kind: Kind,
-        /// Name of the pool.
+        /// Name of the pool with the limit of 0.
         pool: Arc<str>,
     },
     /// The controller's concurrency is 0, so nothing would ever run.

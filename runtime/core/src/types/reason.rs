@@ -62,17 +62,17 @@ pub(crate) enum Cancels {
 pub enum Trigger {
     /// The controller started (request 1).
     Start,
-    /// The resource was created (2).
+    /// The resource was created by an edit (2).
     Created,
     /// The spec or refs changed (2).
     Edited,
-    /// The resource was renamed (2).
+    /// An edit gave the resource another name (2).
     Renamed,
-    /// The resource was deleted (2).
+    /// An edit marked the resource for deletion (2).
     Deleted,
     /// The target of a ref appeared or disappeared (2).
     RefChanged,
-    /// The parents have finished (3).
+    /// A parent has finished a run (3).
     Parent,
     /// A caller requested a reconcile (4).
     Requested,
@@ -194,9 +194,9 @@ impl fmt::Display for Trigger {
 pub enum Cause {
     /// Another resource: the parent, the ref that changed, or the former holder of the name.
     Resource {
-        /// Uid of that resource.
+        /// Uid of the causing resource.
         uid: Uid,
-        /// Kind and name of that resource at the time.
+        /// Kind and name of the causing resource at the time.
         key: Key,
     },
     /// A request or edit by a caller.
@@ -227,10 +227,10 @@ pub const CHAIN_MAX: usize = 8;
 const LATEST_KEPT: usize = 2;
 const FIRST_KEPT: usize = 2;
 
-/// Links omitted from a chain.
+/// A gap in a causal chain that was shortened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OmittedLinks {
-    /// Number of omitted links.
+    /// Number of links that are missing here.
     pub links: u32,
     /// Resource of the link before the omitted ones; none if it is the same.
     pub key: Option<Key>,
@@ -256,7 +256,7 @@ pub struct OmittedLinks {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
-    /// Sort of the reason.
+    /// Trigger, such as an edit or a timer.
     #[serde(rename = "why")]
     pub trigger: Trigger,
     /// Cause of the reason; none if there is no other than the trigger.
@@ -295,7 +295,7 @@ impl Reason {
         }
     }
 
-    /// Creates a reason with a cause.
+    /// Creates a reason with a trigger and the cause behind it.
     pub fn because(trigger: Trigger, cause: Cause) -> Self {
         Self {
             cause: Some(cause),

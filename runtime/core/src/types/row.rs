@@ -14,7 +14,7 @@ use crate::{
 /// The mark of a resource that is to be deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deletion {
-    /// Time of the request.
+    /// Time at which the delete was requested.
     pub at: Timestamp,
     /// Revision of the edit. Among several deleted resources of one name, a create revives the last.
     #[serde(default)]
@@ -75,9 +75,9 @@ impl Intents {
 pub struct Row {
     /// Identity of the resource, and the key of the row within its instance.
     pub uid: Uid,
-    /// Kind of the resource.
+    /// Kind, which decides the reconciler.
     pub kind: Kind,
-    /// Present name of the resource.
+    /// Present name, unique among the live resources of the kind.
     pub name: Name,
     /// Resources that it reads.
     pub refs: Arc<[Ref]>,
@@ -111,15 +111,15 @@ pub struct Row {
     pub hidden: bool,
     /// Counters of requested refreshes.
     pub refreshes: Refreshes,
-    /// Time of creation.
+    /// Time at which the resource was first created.
     pub created_at: Timestamp,
-    /// Time of the last change.
+    /// Time of the last stored change.
     pub updated_at: Timestamp,
     /// Version of the spec message.
     pub spec_format: u32,
     /// Version of the state message; 0 while there is no state.
     pub state_format: u32,
-    /// Number of invocations that have returned.
+    /// Number of runs so far, in any phase and with any result.
     pub runs_total: u64,
     /// The last of these invocations; none before the first.
     pub last_run: Option<Arc<LastRun>>,

@@ -53,7 +53,7 @@ pub enum Work {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Work that was done.
+    /// Kind of work that the run did outside.
     pub work: Work,
     /// Time of the next run; none if none is needed. A time that is past or too near is moved to the kind's smallest
     /// requeue interval.
@@ -148,9 +148,9 @@ pub struct ObservedRef {
 /// The inputs that a completed run saw. A reconciler can't tell runs with equal inputs apart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ObservedInputs {
-    /// Spec version of the resource.
+    /// Spec version that the resource had at the start.
     pub spec_version: SpecVersion,
-    /// Refresh counters of the resource.
+    /// Refresh counters that the resource had at the start.
     pub refreshes: Refreshes,
     /// Versions of the kind's spec and state messages.
     pub formats: (u32, u32),
@@ -174,15 +174,15 @@ pub struct LastRun {
     pub id: InvocationId,
     /// Epoch under which the run acted.
     pub epoch: Epoch,
-    /// Phase that ran.
+    /// Phase, and so the reconciler's method, that ran.
     pub phase: Phase,
-    /// Reason for the run.
+    /// Reason why the invocation ran.
     pub reason: Arc<Reason>,
     /// Time at which the run started.
     pub started_at: Timestamp,
-    /// Time of the return.
+    /// Time at which the invocation returned.
     pub ended_at: Timestamp,
-    /// Result of the run.
+    /// Kind of end: done with some work, failed, or cancelled.
     pub result: RunResult,
     /// Inputs of the last *completed* reconcile, which may be an earlier run; none if none has completed.
     pub seen: Option<ObservedInputs>,

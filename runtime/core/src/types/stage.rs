@@ -24,15 +24,15 @@ pub enum Settled {
     WaitingForRef(Ref),
     /// Another resource still holds the name.
     WaitingForName {
-        /// Uid of the holder.
+        /// Uid of the resource that still has the name.
         holder: Uid,
-        /// Present kind and name of the holder.
+        /// Present kind and name of that resource.
         key: Key,
     },
     /// An invocation did not return after its cancel: of this resource, of one above, or of one with its name. Its late
     /// return requests the resource.
     Abandoned {
-        /// Id of that invocation.
+        /// Id of the abandoned invocation.
         invocation: InvocationId,
         /// Uid of the resource that it ran for.
         holder: Uid,
@@ -57,9 +57,9 @@ pub enum Stage {
     Pending,
     /// An invocation is running.
     Running {
-        /// Id of the invocation.
+        /// Id of the running invocation.
         invocation: InvocationId,
-        /// Phase that runs.
+        /// Phase that the invocation runs.
         phase: Phase,
         /// Time at which the run started.
         since: Timestamp,
@@ -71,7 +71,7 @@ pub enum Stage {
 /// The stage of a resource with its reason and progress.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
-    /// Stage, with its details.
+    /// Settled, pending or running, with the details of each.
     pub stage: Stage,
     /// Reason why the resource is pending or running; none if it is settled.
     pub reason: Option<Arc<Reason>>,
