@@ -109,7 +109,7 @@ pub enum Delete {
     Forced,
 }
 
-/// The kind of a refresh.
+/// The extent of a refresh.
 ///
 /// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

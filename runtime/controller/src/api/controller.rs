@@ -380,7 +380,7 @@ impl Builder {
         Ok(ends.run(member, Leadership::Following(inbox)))
     }
 
-    /// Creates everything but the loop, from a catalog just read.
+    /// Creates a participant, its inbox and the controller's channel ends, from a catalog just read.
     pub(crate) fn member(
         self,
         stored: &Stored,

@@ -73,7 +73,7 @@ pub struct SelectionWatch {
     members: BTreeSet<Uid>,
 }
 
-/// An event of a watch on a selection.
+/// A change that a watch on a selection reports.
 ///
 /// See [`Handle::watch_selected`] for an example.
 #[derive(Debug, Clone, PartialEq)]

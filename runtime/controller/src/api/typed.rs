@@ -78,9 +78,9 @@ pub struct Resources<R> {
 ///
 /// See [`Resources`] for an example.
 pub struct Typed<R: Reconciler> {
-    /// Spec, decoded to the kind's type.
+    /// Spec as a value of the reconciler's type.
     pub spec: R::Spec,
-    /// State, decoded to the kind's type; none before the first is written.
+    /// State as a value of the reconciler's type; none before the first is written.
     pub state: Option<R::State>,
     /// The undecoded resource: row and status.
     pub resource: Resource,
@@ -99,7 +99,7 @@ pub enum ReadError {
     Unreadable {
         /// Kind and name of the resource.
         key: Key,
-        /// Error of the decoder.
+        /// Error of decoding the spec or state.
         source: DecodeError,
     },
 }

@@ -184,7 +184,7 @@ fn merged(given: Vec<Answers>) -> Vec<Answers> {
     whole
 }
 
-/// Parses one answer of [`Answers`].
+/// Parses the JSON of one answer; none if there is none.
 pub(crate) fn read(text: Option<&str>) -> Option<Answer> {
     let text = text?;
     let answer = serde_json::from_str(text);

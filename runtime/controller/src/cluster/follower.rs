@@ -31,7 +31,7 @@ const REMIND: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_secs(10);
 /// Interval at which a process tells the store that it is alive.
 const TOUCH: Duration = Duration::from_secs(60);
-/// Timeout of one read of the store.
+/// Time limit of one read of the store, after which the next poll tries again.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reasons why following ends: a shutdown, or the lease was won.

@@ -37,7 +37,7 @@ impl CommitDelay {
         }
     }
 
-    /// Counts a call.
+    /// Counts a call of a caller that may be one of those expected.
     pub(crate) fn called(&mut self) {
         self.expected_callers = self.expected_callers.saturating_sub(1);
         self.quiet_turns_left = MAX_QUIET_TURNS;

@@ -19,7 +19,7 @@ use crate::tasks::panics;
 /// switch of tasks.
 const AT_ONCE: usize = 128;
 
-/// A commit that was begun.
+/// A commit that was begun and has not completed.
 pub(crate) type Begun = BoxFuture<'static, Signal>;
 
 /// Begins a commit. Returns its result if it completes at once, or the future for [`run`].

@@ -52,7 +52,7 @@ pub(crate) struct Host {
     /// Signals from the tasks of this loop.
     pub(crate) signals: Signals,
     pub(crate) signals_out: SignalsOut,
-    /// Reaction to a lost lease.
+    /// Reaction to a lost lease: to stop, or to campaign for it again.
     pub(crate) on_lease_lost: OnLeaseLost,
     pub(crate) calls: PendingCalls,
     pub(crate) running: HashMap<InvocationId, Arc<InvocationChannel>, FxBuildHasher>,

@@ -9,7 +9,7 @@ use watershed_core::Stored;
 use crate::inbox::shared::Shared;
 use crate::tasks;
 
-/// Number of resources from which another thread is worthwhile: they take some milliseconds.
+/// Least number of resources for which a thread of its own is worthwhile: filling takes some milliseconds.
 const LARGE: usize = 10_000;
 
 /// The view while it is being filled; none if it was filled at once.

@@ -12,7 +12,7 @@ use crate::handle::request::{AppliedBatch, Request};
 use crate::types::error::EditError;
 use crate::types::message::EncodeError;
 
-/// A boxed future for [`IntoFuture`].
+/// A boxed future, as [`IntoFuture`] needs it.
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// One edit, made by [`Handle::create`], [`Handle::apply`], [`Handle::update`], [`Handle::rename`] and
@@ -68,7 +68,7 @@ impl<'a> EditRequest<'a> {
         Self { handle, edit }
     }
 
-    /// Sets preconditions, unless which the edit is refused. Without them any resource is edited.
+    /// Sets preconditions; if one does not hold, the edit is refused. Without any, every edit is accepted.
     pub fn expecting(mut self, expect: Expect) -> Self {
         self.edit = self.edit.map(|edit| edit.expecting(expect));
         self

@@ -109,7 +109,7 @@ pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) ->
 /// The receiver of a call's answers. A caller that is gone is no error.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// For calls with one answer.
+    /// For calls that get exactly one answer.
     Once(oneshot::Sender<Answer>),
     /// For requests for a reconcile and awaited edits, which have three answers.
     Request(Box<RequestReply>),

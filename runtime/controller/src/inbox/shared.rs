@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) next_call: AtomicU64,
     /// Types of the registered reconcilers, each with its kind.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
-    /// Checks of specs, by kind.
+    /// Functions that check whether a spec can be decoded, by kind.
     pub(crate) specs: BTreeMap<Kind, SpecCheck>,
     /// Wakes the loop while this process leads.
     pub(crate) wake_up: Notify,

@@ -17,7 +17,7 @@ const LAST: u64 = 7;
 /// Revision at which a resource is removed.
 const GOES: u64 = 5;
 
-/// Revision of each row, by uid.
+/// The reconstructed catalog: the revision of each row, by uid.
 type Catalog = BTreeMap<Uid, Revision>;
 
 fn publishes() -> Vec<Publish> {

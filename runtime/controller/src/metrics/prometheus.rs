@@ -67,7 +67,7 @@ impl Page {
         }
     }
 
-    /// Returns the text of the page.
+    /// Ends the page and returns it in the Prometheus text format.
     pub fn into_text(self) -> String {
         self.text
     }

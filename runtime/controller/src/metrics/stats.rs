@@ -42,7 +42,7 @@ pub use crate::metrics::queue_depth::{QueueDepth, QueueDepths};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Stats {
-    /// Revision of the catalog.
+    /// Revision of the catalog that readers see.
     pub revision: Revision,
     /// Number of resources, including those with an unfinished delete.
     pub resources: u64,
@@ -52,7 +52,7 @@ pub struct Stats {
     pub pending_by_reason: BTreeMap<String, u64>,
     /// Longest time that a resource has been pending, in milliseconds.
     pub oldest_pending_ms: u64,
-    /// Number of running invocations.
+    /// Number of invocations that run now.
     pub running: u64,
     /// Longest time that an invocation has been running, in milliseconds.
     pub longest_running_ms: u64,
@@ -87,7 +87,7 @@ pub struct Stats {
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Invocations {
-    /// Number of started invocations.
+    /// Number of invocations that the host has started.
     pub started: u64,
     /// Number of invocations that succeeded.
     pub done: u64,
@@ -102,7 +102,7 @@ pub struct Invocations {
 pub struct Commits {
     /// Number of attempts to commit.
     pub tried: u64,
-    /// Number of failed attempts.
+    /// Number of attempts to commit that the store has not accepted.
     pub failed: u64,
     /// Duration of the last commit, in microseconds.
     pub last_us: u64,

@@ -162,14 +162,14 @@ pub(crate) struct Reader<T> {
     next: u64,
 }
 
-/// Result of a read.
+/// The next entry, or the reason why there is none.
 #[derive(Debug)]
 pub(crate) enum Read<T> {
-    /// The next entry.
+    /// The entry after the last one read.
     Entry(Arc<T>),
     /// The next entry was dropped before it was read.
     Lagged,
-    /// The log has ended.
+    /// The log has ended, and the reader has read everything.
     Ended,
 }
 

@@ -33,7 +33,7 @@ const CHANGE_WEIGHT: usize = 256;
 /// Approximate weight of a row's uncounted parts on the heap, in bytes: its reason, and the counts of shared parts.
 const SHARED_WEIGHT: usize = 512;
 
-/// An event of a watch.
+/// A change that a watcher is told of.
 ///
 /// See [`Watch`] for an example.
 #[derive(Debug, Clone, PartialEq)]
@@ -262,7 +262,7 @@ impl ChangeLog {
         from >= *self.removed.lock().unpoisoned()
     }
 
-    /// Returns the number of bytes held for watchers.
+    /// Returns the approximate memory of all held events, in bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         self.log.weight()
     }

@@ -29,7 +29,7 @@ pub(super) enum Type {
     Document,
     /// A signed integer; may be null.
     Integer,
-    /// A boolean; never null.
+    /// A boolean value; never null.
     Flag,
     /// An encoded message; may be null.
     Bytes,
@@ -189,7 +189,7 @@ pub(super) fn integer(number: u64) -> i64 {
 
 /// A value with a column of its own.
 pub(super) trait Value: Sized {
-    /// Type of the column.
+    /// Column type, which decides how a database stores the value.
     const TYPE: Type;
 
     /// Converts the value to a cell.

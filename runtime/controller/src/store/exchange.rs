@@ -25,11 +25,11 @@ use super::{BoxFuture, StoreError};
 pub struct RemoteCall {
     /// A fresh id. Submitting an id twice counts once.
     pub id: Uuid,
-    /// The call as JSON.
+    /// The request to the leader, encoded as JSON.
     pub call: String,
 }
 
-/// A call that the leader has claimed.
+/// A call of another process that the leader has taken over.
 ///
 /// ```
 /// use watershed_controller::store::exchange::{RemoteCall, ClaimedCall};
@@ -40,9 +40,9 @@ pub struct RemoteCall {
 /// ```
 #[derive(Debug, Clone)]
 pub struct ClaimedCall {
-    /// Id of the call.
+    /// Id that the caller assigned.
     pub id: Uuid,
-    /// The call as JSON.
+    /// The request, encoded as JSON.
     pub call: String,
     /// First answer of an earlier leader as JSON: the request is recorded. None if there was no answer yet.
     pub first: Option<String>,
@@ -60,13 +60,13 @@ pub struct ClaimedCall {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
-    /// Id of the call.
+    /// Id of the answered call.
     pub id: Uuid,
-    /// First answer: the result, or that a request is recorded.
+    /// Result, or the confirmation that a request is recorded; none before that.
     pub first: Option<String>,
-    /// Outcome of a request.
+    /// Outcome of a requested run; none before it is known.
     pub outcome: Option<String>,
-    /// Answer that the resource and its descendants have settled.
+    /// Answer that everything below has settled; none before that.
     pub settled: Option<String>,
     /// True if no more answers will come.
     pub done: bool,

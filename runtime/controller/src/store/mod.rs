@@ -230,13 +230,13 @@ pub enum StoreError {
     /// Another process holds the catalog.
     #[error("{} is in use by another process", path.display())]
     Locked {
-        /// Path of the catalog.
+        /// Path of the locked catalog file.
         path: PathBuf,
     },
     /// Another controller of this process holds the catalog, or did until a moment ago.
     #[error("{} is in use by another controller of this process", path.display())]
     InUseHere {
-        /// Path of the catalog.
+        /// Path of the locked catalog file.
         path: PathBuf,
     },
     /// The controller has ended without closing the catalog.
@@ -245,7 +245,7 @@ pub enum StoreError {
     /// Another process holds the lease of the instance.
     #[error("instance \"{instance}\" is held by another process")]
     Held {
-        /// Name of the instance.
+        /// Name of the instance that is taken.
         instance: String,
         /// Time until that lease expires unless it is renewed, in milliseconds.
         for_ms: u64,
@@ -253,7 +253,7 @@ pub enum StoreError {
     /// The file is not a sound catalog. It is not changed.
     #[error("{} is damaged: {message}", path.display())]
     Damaged {
-        /// Path of the file.
+        /// Path of the damaged file.
         path: PathBuf,
         /// Fault that was found.
         message: String,
@@ -280,23 +280,23 @@ pub enum StoreError {
     /// The prefix can't begin the name of a table.
     #[error("`{prefix}` can't begin the name of a table, expected letters, digits and `_`")]
     Prefix {
-        /// Prefix that was rejected.
+        /// Text that was given as a prefix.
         prefix: String,
     },
     /// The file system failed.
     #[error("can't use {}", path.display())]
     Io {
-        /// Path that was used.
+        /// Path whose access failed.
         path: PathBuf,
         /// Error of the file system.
         source: std::io::Error,
     },
-    /// The database failed.
+    /// The database reported an error.
     #[error("can't {doing}")]
     Database {
         /// Operation that failed.
         doing: &'static str,
-        /// Error of the database.
+        /// Error that the database reported.
         source: Box<dyn StdError + Send + Sync>,
     },
 }

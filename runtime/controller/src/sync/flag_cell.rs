@@ -24,7 +24,7 @@ impl<T> FlagCell<T> {
         }
     }
 
-    /// Returns true if the flag was raised.
+    /// Returns true if a thread has raised the flag.
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! The clock of a controller.
+//! The clock of a controller: the machine's, tokio's, or an embedder's.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -17,9 +17,9 @@ pub enum StartError {
     /// The catalog could not be opened or read.
     #[error("can't open the catalog of instance \"{instance}\"")]
     Store {
-        /// Name of the instance.
+        /// Instance that could not be opened.
         instance: Arc<str>,
-        /// Error of the store.
+        /// Error of the store, with its cause.
         source: StoreError,
     },
     /// The options are invalid, such as a limit of zero. Nothing was opened.
@@ -28,7 +28,7 @@ pub enum StartError {
     /// The stored catalog contradicts itself, or a kind is registered twice.
     #[error("can't load the catalog of instance \"{instance}\"")]
     Catalog {
-        /// Name of the instance.
+        /// Instance with the contradiction.
         instance: Arc<str>,
         /// Contradiction that was found.
         source: watershed_core::OpenError,

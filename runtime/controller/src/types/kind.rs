@@ -39,7 +39,7 @@ impl KindOptions {
         Self(options)
     }
 
-    /// Returns the name of the kind.
+    /// Returns the kind that the options are for.
     pub fn kind(&self) -> &Kind {
         &self.0.kind
     }

@@ -74,7 +74,7 @@ pub trait Message: Sized + Send + Sync + 'static {
 pub struct EncodeError {
     /// Rust type of the value.
     pub type_name: &'static str,
-    /// Message of the encoder.
+    /// Explanation by the encoder.
     pub message: String,
 }
 
@@ -98,7 +98,7 @@ pub enum DecodeError {
     Malformed {
         /// Rust type that was expected.
         type_name: &'static str,
-        /// Message of the decoder.
+        /// Explanation by the decoder.
         message: String,
     },
 }

@@ -45,7 +45,7 @@ use crate::types::message::{self, DecodeError, EncodeError, Message};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// Committed row of the resource.
+    /// Committed row, shared with other readers.
     pub row: Arc<Row>,
     /// Status of the resource at the time of the read; not stored.
     pub status: Status,
@@ -57,7 +57,7 @@ impl Resource {
         self.row.key()
     }
 
-    /// Returns the uid.
+    /// Returns the identity of the resource, which survives renames.
     pub fn uid(&self) -> Uid {
         self.row.uid
     }
@@ -82,14 +82,14 @@ impl Resource {
         Self::state_of(&self.row)
     }
 
-    /// Decodes the spec of a row.
+    /// Decodes the spec of a row to a message type.
     ///
     /// See [`Context`](crate::Context) for an example.
     pub fn spec_of<S: Message>(row: &Row) -> Result<S, DecodeError> {
         message::decode(row.spec_format, &row.spec)
     }
 
-    /// Decodes the state of a row; none before the first is written.
+    /// Decodes the state of a row to a message type; none before the first is written.
     ///
     /// See [`Context`](crate::Context) for an example.
     pub fn state_of<S: Message>(row: &Row) -> Result<Option<S>, DecodeError> {

@@ -130,7 +130,7 @@ impl Select {
         self
     }
 
-    /// Returns true if a resource is selected.
+    /// Returns true if a resource satisfies all conditions.
     pub(crate) fn keeps(&self, found: &Resource) -> bool {
         self.keeps_row(&found.row) && self.keeps_status(&found.row, &found.status)
     }

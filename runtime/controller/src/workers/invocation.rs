@@ -29,7 +29,7 @@ pub(crate) trait Runner: Send + Sync {
     fn check(&self, row: &Row) -> Result<bool, DecodeError>;
 }
 
-/// A runner for a reconciler with its types.
+/// A runner that decodes spec and state for a reconciler.
 pub(crate) struct TypedRunner<R> {
     reconciler: Arc<R>,
     /// True if invocations run on threads that may block.
@@ -161,7 +161,7 @@ impl Invocation {
         }
     }
 
-    /// Returns the channel to the loop.
+    /// Returns the channel by which loop and invocation communicate.
     pub(crate) fn channel(&self) -> Arc<InvocationChannel> {
         Arc::clone(&self.channel)
     }

@@ -45,9 +45,11 @@ pub(crate) struct Workers {
     count: usize,
     /// Number of invocations handed over so far.
     added: u64,
-    /// Value of `added` at the last check. The next two: how many were taken by then, and whether some waited.
+    /// Value of `added` at the last check for a stall.
     added_before: u64,
+    /// Number of invocations taken from the queue by the last check.
     taken_before: u64,
+    /// True if invocations waited at the last check.
     waited_before: bool,
     /// Time of the next check for a stall; none while no invocation waits or comes.
     next_stall_check: Option<Instant>,

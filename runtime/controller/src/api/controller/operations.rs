@@ -194,7 +194,7 @@ impl Controller {
     }
 }
 
-/// Converts a controller to its handle.
+/// Lets a controller be passed where a handle is expected.
 impl AsRef<Handle> for Controller {
     fn as_ref(&self) -> &Handle {
         &self.handle

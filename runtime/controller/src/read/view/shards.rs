@@ -28,7 +28,7 @@ pub(super) struct Shards<K, V> {
 #[repr(align(128))]
 struct Apart<K, V>(RwLock<Shard<K, V>>);
 
-/// The hash table of one shard.
+/// A hash table with the keys of one shard.
 #[derive(Debug)]
 pub(super) struct Shard<K, V>(HashTable<(K, V)>);
 

@@ -1,4 +1,4 @@
-//! Writes of commits to Postgres.
+//! Transactions that write commits to Postgres.
 
 use std::sync::Arc;
 

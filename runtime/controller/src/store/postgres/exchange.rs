@@ -24,7 +24,7 @@ const TAKE: &str = "take calls of other processes";
 pub(super) struct PostgresExchange {
     pub(super) database: Arc<Database>,
     pub(super) instance: Arc<str>,
-    /// Term of leases.
+    /// Time after which an unrenewed lease of the instance expires.
     pub(super) term: Duration,
 }
 

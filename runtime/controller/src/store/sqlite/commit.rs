@@ -1,4 +1,4 @@
-//! Writes of commits to SQLite.
+//! Transactions that write commits to SQLite.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -42,7 +42,7 @@ use super::columns::{unreadable, value};
 use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, Opened, Store, StoreError};
 use crate::failpoints::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
-/// Number of connections that read history beside the writer, in a file of our own.
+/// Number of connections that read history beside the writer, for a catalog in a file of its own.
 const READERS: u32 = 2;
 
 /// A database with catalogs.

@@ -64,7 +64,7 @@ impl Sized {
     }
 }
 
-/// Returns the statement that reads resources from a catalog of this schema version; columns that were added later are
+/// Builds the statement that reads resources from a catalog of this schema version; columns that were added later are
 /// null.
 fn load(version: u32) -> String {
     let came_later = |name: &str| {
@@ -84,7 +84,7 @@ fn load(version: u32) -> String {
 }
 
 impl Statements {
-    /// Returns the prepared text of that statement for this schema version.
+    /// Returns the statement that reads resources from a catalog of this schema version.
     pub(super) fn load_of(&self, version: u32) -> &Arc<str> {
         let older = version
             .checked_sub(OLDEST_READABLE)
@@ -188,7 +188,7 @@ fn values(rows: usize, columns: usize) -> String {
     vec![format!("({})", marks(columns)); rows].join(", ")
 }
 
-/// Returns `count` parameters: `?, ?, ...`
+/// Returns this many parameters for a statement: `?, ?, ...`
 fn marks(count: usize) -> String {
     vec!["?"; count].join(", ")
 }

@@ -91,7 +91,7 @@ impl<R: Reconciler> fmt::Debug for Context<R> {
 
 /// Inputs of the invocation, as of its start.
 impl<R: Reconciler> Context<R> {
-    /// Returns the desired spec.
+    /// Returns the desired spec, as of the start.
     pub fn spec(&self) -> &R::Spec {
         &self.snapshot.spec
     }
@@ -189,7 +189,7 @@ impl<R: Reconciler> Context<R> {
     }
 }
 
-/// Operations of a reconciler.
+/// Operations that a reconciler may perform during an invocation.
 impl<R: Reconciler> Context<R> {
     /// Returns the token that is cancelled when the invocation should end early.
     pub fn cancellation(&self) -> &CancellationToken {
