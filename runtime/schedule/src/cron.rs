@@ -50,7 +50,7 @@ pub enum CronError {
     /// The text does not have the right form.
     #[error("invalid cron expression \"{text}\": {reason}")]
     Invalid {
-        /// Text as given.
+        /// The rejected text.
         text: String,
         /// First mistake in the text.
         reason: String,
@@ -58,7 +58,7 @@ pub enum CronError {
     /// The form is right, but no date ever matches, such as the 30th of February.
     #[error("the cron expression \"{text}\" never comes due")]
     Never {
-        /// Text as given.
+        /// The rejected text.
         text: String,
     },
 }

@@ -35,7 +35,7 @@ pub struct Intervals {
     step: Step,
     zone: Zone,
     first_day_of_week: Weekday,
-    /// First month of the year, 1 to 12.
+    /// Number of the month in which years begin, 1 to 12.
     first_month_of_year: i8,
 }
 

@@ -38,7 +38,7 @@ pub enum Due {
     Now(Tick),
     /// Due at this later time.
     Later(Timestamp),
-    /// Never due.
+    /// Never due, neither now nor later.
     Never,
     /// The clock went back so far that the mark can't be trusted. The caller must set its mark to `now` and ask again,
     /// as [`Timer`](crate::Timer) does.

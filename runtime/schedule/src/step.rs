@@ -8,17 +8,17 @@ use jiff::Span;
 /// A unit of the calendar or the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
-    /// Seconds of the clock.
+    /// Seconds, as the zone's clock shows them.
     Second,
-    /// Minutes of the clock.
+    /// Minutes, as the zone's clock shows them.
     Minute,
-    /// Hours of the clock.
+    /// Hours, as the zone's clock shows them.
     Hour,
     /// Days of the zone's calendar, which may have 23 or 25 hours.
     Day,
     /// Weeks, from the calendar's first day of the week.
     Week,
-    /// Calendar months.
+    /// Months of the calendar, of 28 to 31 days.
     Month,
     /// Quarters, from the calendar's first month of the year.
     Quarter,
@@ -57,7 +57,7 @@ impl Grain {
 /// A number of units: `P1D`, `PT15M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Number of units.
+    /// Number of units in one step.
     pub count: NonZeroU32,
     /// Unit that is counted.
     pub grain: Grain,
@@ -67,7 +67,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not an ISO 8601 duration of one unit, such as `PT1H`, `P1D` or `P1M`")]
 pub struct StepError {
-    /// Text as given.
+    /// The rejected text.
     pub text: String,
 }
 

@@ -32,7 +32,7 @@ impl Timer {
         Self { schedule, mark }
     }
 
-    /// Returns the mark, for storing.
+    /// Returns the time up to which the timer has run, which is all that must be stored.
     pub fn mark(&self) -> Timestamp {
         self.mark
     }

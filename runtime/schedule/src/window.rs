@@ -22,19 +22,19 @@ pub struct Margins {
 /// Phase of a window, in order of time. A boundary belongs to the phase that it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// The time before the lead.
+    /// The time before the lead begins.
     Before,
     /// The lead, from `start - lead`.
     Approaching,
     /// The window itself, from `start`.
     Active,
-    /// The teardown, from `end`.
+    /// The cleanup time, from `end`.
     Teardown,
     /// The time from the [deadline](Window::deadline) on.
     Expired,
 }
 
-/// Reasons to refuse a window.
+/// Reasons to refuse the times of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The window does not end after its start.
@@ -108,7 +108,7 @@ impl Window {
         self.end.saturating_add(self.margins.teardown).unwrap_or(self.end)
     }
 
-    /// Returns the phase at a moment.
+    /// Returns the phase that a moment belongs to.
     pub fn phase(&self, now: Timestamp) -> Phase {
         if now < self.opening() {
             Phase::Before

@@ -1,4 +1,4 @@
-//! Time zones.
+//! Time zones: local time, offsets and clock changes.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ pub struct Zone(TimeZone);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown time zone \"{name}\"")]
 pub struct UnknownZone {
-    /// Name as given.
+    /// The rejected name.
     pub name: String,
 }
 
@@ -72,7 +72,7 @@ impl Zone {
         &self.0
     }
 
-    /// Returns the offset in force at an instant.
+    /// Returns the offset from universal time at an instant.
     pub fn offset(&self, instant: Timestamp) -> Offset {
         self.0.to_offset(instant)
     }
