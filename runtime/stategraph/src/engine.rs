@@ -219,7 +219,7 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Replaces the clock.
+    /// Replaces the machine's clock as the source of timestamps.
     #[must_use]
     pub fn clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self {

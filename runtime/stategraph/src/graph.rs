@@ -160,7 +160,7 @@ impl<V> Graph<V> {
         &self.description
     }
 
-    /// Returns the number of items.
+    /// Returns the number of items, including external ones and replacements.
     pub fn len(&self) -> usize {
         self.tally.items()
     }

@@ -93,7 +93,7 @@ pub enum State {
     Modifying,
     /// The delete is under way.
     Deleting,
-    /// The last operation failed.
+    /// The last operation, which is given, failed.
     Failed(Operation),
     /// The state must be observed; with the operation that was under way when the graph was last stored.
     Unknown(Option<Operation>),
@@ -169,7 +169,7 @@ impl<V> Spec<V> {
         self.needs.iter().all(Dependency::is_plain)
     }
 
-    /// Returns the value of the item.
+    /// Returns the value that the item has or should have.
     pub fn value(&self) -> &V {
         &self.value
     }
@@ -210,7 +210,7 @@ pub enum Origin {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Error that the handler returned.
+    /// Error that the handler returned, for people.
     pub error: String,
     /// Error of the previous attempt; none if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -315,7 +315,7 @@ impl<V> Item<V> {
         }
     }
 
-    /// Returns the ref of the item.
+    /// Returns the type and name of the item.
     pub fn reference(&self) -> &Ref {
         &self.reference
     }
@@ -330,7 +330,7 @@ impl<V> Item<V> {
         &self.spec
     }
 
-    /// Returns the dependencies of the item.
+    /// Returns the dependencies, in the order in which they were added.
     pub fn dependencies(&self) -> &[Dependency] {
         &self.spec.needs
     }
@@ -340,7 +340,7 @@ impl<V> Item<V> {
         self.origin == Origin::External
     }
 
-    /// Returns the state of the item.
+    /// Returns the state; without meaning in an intended graph.
     pub fn state(&self) -> State {
         self.state
     }
@@ -419,7 +419,7 @@ impl<V> Item<V> {
 }
 
 impl<V: Clone> Item<V> {
-    /// Adds a dependency.
+    /// Adds a dependency after the present ones.
     #[must_use]
     pub fn needs(mut self, dependency: Dependency) -> Self {
         let spec = Arc::make_mut(&mut self.spec);
@@ -429,14 +429,14 @@ impl<V: Clone> Item<V> {
         self
     }
 
-    /// Replaces all dependencies.
+    /// Replaces all dependencies of the item.
     #[must_use]
     pub fn with_dependencies(mut self, needs: Vec<Dependency>) -> Self {
         Arc::make_mut(&mut self.spec).needs = needs.into_boxed_slice();
         self
     }
 
-    /// Replaces the value.
+    /// Replaces the value, and keeps the dependencies.
     #[must_use]
     pub fn with_value(mut self, value: V) -> Self {
         Arc::make_mut(&mut self.spec).value = value;

@@ -33,13 +33,13 @@ pub struct Entry {
     /// Item of the operation.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// Operation that was performed.
+    /// Operation: create, modify, delete or adopt.
     pub operation: Operation,
-    /// Reason for the operation.
+    /// Reason why the operation was performed.
     pub reason: Reason,
-    /// Start time.
+    /// Time at which the operation started.
     pub start: Timestamp,
-    /// End time; none while the operation continues.
+    /// Time at which the operation ended; none while it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
     /// Time of the cancel; none without one.

@@ -48,7 +48,7 @@ pub enum Ending {
     None,
     /// The operation was cancelled and must return by the deadline.
     Cancelled {
-        /// Time of the cancel.
+        /// Time at which the cancel was requested.
         at: Timestamp,
         /// Time at which the operation counts as failed.
         deadline: Timestamp,
@@ -97,12 +97,12 @@ impl<V> Running<V> {
         self.mode == RunMode::Foreground && self.ending != Ending::Abandoned
     }
 
-    /// Returns the ref of the item.
+    /// Returns the item that the operation works on.
     pub fn reference(&self) -> &Ref {
         &self.reference
     }
 
-    /// Returns the kind of the operation.
+    /// Returns whether this is a create, modify, delete or adopt.
     pub fn operation(&self) -> Operation {
         self.operation
     }
@@ -208,7 +208,7 @@ impl<V> Operations<V> {
         }
     }
 
-    /// Returns the id of the next operation.
+    /// Returns the id that the next started operation will get.
     pub(crate) fn next_id(&self) -> OperationId {
         OperationId(self.started + 1)
     }

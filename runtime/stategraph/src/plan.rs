@@ -17,12 +17,12 @@ use crate::value::{Fingerprint, Value};
 /// An operation of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// Operation to perform.
+    /// Operation: create, modify, delete or adopt.
     pub operation: Operation,
     /// Item of the operation.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// Reason for the operation.
+    /// Reason why the operation is needed.
     pub reason: Reason,
 }
 
@@ -46,7 +46,7 @@ pub struct Planned {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Name of the graph.
+    /// Name of the graph to converge.
     pub graph: String,
     /// Time at which the plan was made: retries due by then are part of it.
     pub at: Timestamp,

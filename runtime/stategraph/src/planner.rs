@@ -64,7 +64,7 @@ use scope::Intent;
 /// the target.
 pub const DEFAULT_LIMIT: usize = 16;
 
-/// Options of a call.
+/// Limits and restrictions of one call.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -210,9 +210,11 @@ pub struct Planner<'a, V: Value> {
     insistence: BTreeMap<Ref, u32>,
     /// True if no further operations are started.
     is_halted: bool,
-    /// Number of looks at the graph. The next two count changes of the current graph: in all, and up to the last look.
+    /// Number of looks at the graph in this call.
     looks: u32,
+    /// Number of changes of the current graph in this call.
     changes: u64,
+    /// Number of changes up to the last look.
     changes_before: u64,
     /// Slots to look at again, because an operation of another course ended on them.
     dirty: BTreeSet<Slot>,

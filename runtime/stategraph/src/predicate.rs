@@ -117,11 +117,11 @@ fn equal(left: &Json, right: &Json) -> bool {
 pub enum Predicate {
     /// A field compares to a value.
     Field {
-        /// Path of the field.
+        /// Path of the field in the target's value.
         path: FieldPath,
         /// Comparison to make.
         operator: Operator,
-        /// Value to compare with.
+        /// Value that the field is compared with.
         value: Json,
     },
     /// All of the predicates hold; true for an empty list.

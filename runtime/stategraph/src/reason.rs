@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reference::Ref;
 
-/// Reason for an operation.
+/// The reason why an operation is performed.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -81,7 +81,7 @@ impl fmt::Display for Reason {
 pub struct Unmet {
     /// Targets that are needed; several if one of them would do.
     pub targets: Vec<Ref>,
-    /// Problem with the targets.
+    /// Reason why the targets don't satisfy the dependency.
     pub problem: Problem,
 }
 

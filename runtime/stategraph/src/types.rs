@@ -94,7 +94,7 @@ impl Retry {
 
 type Named<V> = Arc<dyn Fn(&V) -> bool + Send + Sync>;
 
-/// Policies of a type of items.
+/// Policies for the items of one type: replacement, retries, cancels and observation.
 ///
 /// ```
 /// use watershed_stategraph::{ItemType, ReplaceOrder, Retry};

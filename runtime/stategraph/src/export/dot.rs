@@ -1,4 +1,4 @@
-//! Export of diagrams to Graphviz.
+//! Export of diagrams in the language of Graphviz.
 
 use std::fmt::Write;
 

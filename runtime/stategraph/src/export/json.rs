@@ -20,9 +20,9 @@ use crate::reference::Ref;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonView {
-    /// Name of the graph.
+    /// Name that the graph was created with.
     pub name: String,
-    /// Groups of the graph.
+    /// Groups of items, in order of path.
     pub groups: Vec<Group>,
     /// Items of the graph, including missing targets.
     pub items: Vec<JsonItem>,
@@ -30,15 +30,15 @@ pub struct JsonView {
     pub edges: Vec<JsonEdge>,
 }
 
-/// An item of a diagram.
+/// An item, or a missing target, as a diagram shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonItem {
-    /// Ref of the item.
+    /// Type and name of the item.
     #[serde(rename = "ref")]
     pub reference: Ref,
     /// Path of the item's group.
     pub group: GroupPath,
-    /// State of the item.
+    /// State in the current graph, as a word.
     pub state: String,
     /// Present state or coming change, as a word: `created`, `to create`, `missing`...
     pub look: String,
@@ -53,7 +53,7 @@ pub struct JsonEdge {
     pub to: Ref,
     /// Condition or description of the dependency.
     pub label: String,
-    /// True if the dependency is satisfied.
+    /// True if the target satisfies the dependency.
     pub satisfied: bool,
     /// True if the dependency only orders operations.
     pub order_only: bool,

@@ -1,4 +1,4 @@
-//! Export of diagrams to Mermaid.
+//! Export of diagrams in the language of Mermaid.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

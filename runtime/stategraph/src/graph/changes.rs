@@ -10,7 +10,7 @@ use crate::reference::Ref;
 /// Facts about an item's dependencies that a caller already has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// Slots of all targets, in order.
+    /// Slots of all targets, in the order of the dependencies.
     pub(crate) targets: &'a [Slot],
     /// True if the item is plain, as defined by [`Spec::is_plain`].
     pub(crate) is_plain: bool,

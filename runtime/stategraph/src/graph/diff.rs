@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// Difference of one item.
+/// The way in which an item differs between two graphs.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }

@@ -10,7 +10,7 @@ use crate::reference::Ref;
 /// An item to restore.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Displaced<V> {
-    /// Group of the item.
+    /// Group that the item was in.
     pub(crate) group: GroupPath,
     /// Value and dependencies of the item.
     pub(crate) spec: Arc<Spec<V>>,

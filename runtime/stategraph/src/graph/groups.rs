@@ -98,7 +98,7 @@ impl fmt::Display for GroupPath {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Path of the group.
+    /// Path that identifies the group.
     pub path: GroupPath,
     /// Description of the group's purpose; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -120,7 +120,7 @@ pub(crate) type GroupId = u32;
 /// Index of the root group, which contains all others.
 const ROOT: GroupId = 0;
 
-/// The groups of one graph.
+/// All groups of one graph, with their numbers of items.
 ///
 /// Invariants:
 /// 1. The root is there, and around each group that is there are all its outer ones.
@@ -218,7 +218,7 @@ impl Groups {
         is_news
     }
 
-    /// Removes a group if it is empty.
+    /// Removes a group without items or nested groups; returns whether it did.
     fn remove_empty(&mut self, path: &GroupPath) -> bool {
         let Some(at) = self.find(path).filter(|&at| at != ROOT) else {
             return false;
@@ -276,7 +276,7 @@ impl<V> Graph<V> {
         self.groups.iter()
     }
 
-    /// Returns the group of an item.
+    /// Returns the path of an item's group.
     pub fn group_of(&self, reference: &Ref) -> Option<&GroupPath> {
         self.path_of(self.slot(reference)?)
     }

@@ -1,4 +1,4 @@
-//! Inputs and effects of the planner.
+//! Inputs and effects, by which planner and executor communicate.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub enum Observed<V> {
     Unclear(String),
 }
 
-/// An input of the planner.
+/// An event that the planner handles.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -39,13 +39,13 @@ pub enum Observed<V> {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input<V> {
-    /// The call begins.
+    /// The call begins; always the first input.
     Begin,
     /// Result of an [`Effect::Observe`].
     Observed {
         /// Observed item.
         reference: Ref,
-        /// State that was found.
+        /// Observed state: present, absent or unclear.
         found: Observed<V>,
     },
     /// Answer to an [`Effect::Ask`].
@@ -57,21 +57,21 @@ pub enum Input<V> {
     },
     /// An operation of this or an earlier call returned.
     Ended {
-        /// Id of the operation.
+        /// Id of the operation that returned.
         id: OperationId,
         /// Success, or the error.
         result: Result<(), String>,
     },
     /// An operation continues in the background, and the call no longer waits for it.
     Background {
-        /// Id of the operation.
+        /// Id of the operation that continues.
         id: OperationId,
     },
     /// These operations are to be cancelled.
     Cancel(Vec<OperationId>),
     /// An operation was not started after all. That is no failure, and a retry may follow at once.
     Dropped {
-        /// Id of the operation.
+        /// Id of the operation that was not started.
         id: OperationId,
     },
     /// No further operation is to be started. The call ends after those that it waits for.
@@ -80,20 +80,20 @@ pub enum Input<V> {
     Tick,
 }
 
-/// An operation to start.
+/// An operation that the executor should start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start<V> {
     /// Id to report the result with.
     pub id: OperationId,
-    /// Operation to perform.
+    /// Operation: create, modify, delete or adopt.
     pub operation: Operation,
     /// Item of the operation; for an adopt, the replacement.
     pub reference: Ref,
-    /// Reason for the operation.
+    /// Reason why the operation is needed.
     pub reason: Reason,
     /// Present spec of the item; none for a create.
     pub old: Option<Arc<Spec<V>>>,
-    /// New spec of the item; none for a delete without a create.
+    /// New spec of the item; none for a delete that no create follows.
     pub new: Option<Arc<Spec<V>>>,
 }
 
@@ -133,14 +133,14 @@ pub enum Effect<V> {
         reference: Ref,
         /// Present spec of the item.
         old: Arc<Spec<V>>,
-        /// New spec of the item.
+        /// Spec that the item should get.
         new: Arc<Spec<V>>,
     },
-    /// Start an operation.
+    /// Start an operation with the item's handler.
     Start(Start<V>),
-    /// Cancel an operation.
+    /// Cancel a running operation.
     Cancel {
-        /// Id of the operation.
+        /// Id of the operation to cancel.
         id: OperationId,
         /// Time at which the operation counts as failed if it has not returned; a tick must be sent then.
         deadline: Timestamp,

@@ -124,8 +124,8 @@ impl<V: Value> Planner<'_, V> {
         Some(footing)
     }
 
-    /// Returns the target that satisfies a dependency now: preferably one that will not change, then the one already
-    /// relied on, then the first.
+    /// Returns the target that satisfies a dependency now: preferably one that will not change, then one already relied
+    /// on, then the first.
     fn serving(
         &self,
         id: Id,
@@ -183,7 +183,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns the value that an item is created against: that of the replacement, if the target is being replaced.
+    /// Returns the value of a target that dependents are created against: the replacement's, if the target is being
+    /// replaced.
     fn value_now(&self, target: Id) -> Option<&V> {
         let node = self.node(target);
         if node.job == Job::Replace && node.up.stage == Stage::Done {

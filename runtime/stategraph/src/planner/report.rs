@@ -1,4 +1,4 @@
-//! The report of a call.
+//! The report of a call: its log and its status.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

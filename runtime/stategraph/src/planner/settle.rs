@@ -45,7 +45,7 @@ pub(super) fn failed<V>(record: &Record<V>, error: String, attempts: u32, now: T
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Handles the return of an operation.
+    /// Handles the return of an operation, and updates its item.
     pub(super) fn ended(&mut self, id: OperationId, result: Result<(), String>) {
         let Some(running) = self.operations.end(id) else {
             return;

@@ -372,7 +372,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Makes a task wait for one of a dependent; `is_loose` if that order may be given up, none for no wait.
+    /// Makes a task wait for a dependent's task; nothing if `is_loose` is none. If it is true, the wait may be dropped
+    /// later.
     fn lay_after(&mut self, later: TaskId, earlier: TaskId, is_loose: Option<bool>) {
         let Some(is_loose) = is_loose else { return };
         self.after(later, earlier);

@@ -42,9 +42,9 @@ pub enum CallError {
     /// A dependency uses a predicate that the target's type did not register.
     #[error("`{item}` needs `{predicate}` of `{target}`, whose type has no such predicate")]
     UnknownPredicate {
-        /// Item with the dependency.
+        /// Item whose dependency is invalid.
         item: Ref,
-        /// Target of the dependency.
+        /// Target that the predicate is for.
         target: Ref,
         /// Name of the unknown predicate.
         predicate: String,
