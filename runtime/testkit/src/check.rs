@@ -58,7 +58,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         Ok(passed)
     }
 
-    /// Plays a single seed.
+    /// Plays the script of a single seed.
     ///
     /// # Errors
     /// With its fault, told as shortly as can be.
@@ -128,7 +128,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
     }
 }
 
-/// Result of a play.
+/// Result of a play: its counts, its story, and a fault if there is one.
 struct Played {
     wrong: Option<Wrong>,
     passed: Passed,

@@ -42,7 +42,7 @@ pub enum Fault {
     Torn,
     /// A run fails without a cause outside.
     Fails,
-    /// A run panics.
+    /// A run panics, whatever the cause.
     Panics,
     /// A run never ends.
     Endless,
@@ -152,7 +152,7 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
-    /// Fault that was found.
+    /// Fault that the shortest play shows.
     pub fault: Fault,
     /// Seed that shows the fault again, with [`Kit::play`](super::Kit::play) or `WATERSHED_TESTKIT_SEED`.
     pub seed: u64,
@@ -192,7 +192,7 @@ pub struct Passed {
     pub plays: u64,
     /// Number of steps: edits, interruptions, and polls of invocations.
     pub steps: u64,
-    /// Number of invocations that began.
+    /// Number of invocations that began in all plays.
     pub invocations: u64,
     /// Number of invocations that were cancelled and returned.
     pub cancelled: u64,

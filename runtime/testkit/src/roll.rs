@@ -47,7 +47,7 @@ impl Roll {
         &self.refs
     }
 
-    /// Returns any number.
+    /// Returns a number of the whole range.
     pub fn any(&mut self) -> u64 {
         // SplitMix64: one addition and a mix, good enough for choices, and the same everywhere.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -62,7 +62,7 @@ impl Roll {
         self.any().checked_rem(end).unwrap_or(0)
     }
 
-    /// Returns one of the values.
+    /// Returns one of the values, each with the same chance.
     ///
     /// # Panics
     /// If there are none.
@@ -76,7 +76,7 @@ impl Roll {
         self.below(100) < chance
     }
 
-    /// Returns an index below `end`.
+    /// Returns an index of a list with `end` entries.
     pub(super) fn index(&mut self, end: usize) -> usize {
         self.below(end as u64) as usize
     }

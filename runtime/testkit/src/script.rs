@@ -40,7 +40,7 @@ impl From<Action> for Step {
     }
 }
 
-/// An action on the controller.
+/// A change to resources, processes or time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// Creates a resource with a spec, or edits the one in this place.
@@ -71,7 +71,7 @@ pub(super) enum Action {
 /// Target of a ref in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Named {
-    /// A given resource, by number.
+    /// A given resource, by its index.
     Given(usize),
     /// A resource of the tested kind, always in an earlier place.
     Place(usize),
@@ -125,7 +125,7 @@ pub(super) enum How {
 /// Resources that a kit's scripts may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cast {
-    /// Number of given resources.
+    /// Number of given resources, of all kinds.
     pub(super) givens: usize,
     /// True if resources of the kind may read each other.
     pub(super) chained: bool,

@@ -12,7 +12,7 @@ const AWAITS: u64 = 24;
 /// Number of points per series: the awaits, the end, and a commit before and after it is durable.
 const POINTS: u64 = AWAITS + 3;
 
-/// Number of phases that are interrupted.
+/// Number of phases of a resource's life that are interrupted.
 const PHASES: u64 = 8;
 
 /// Number of ways: no interruption, each way to interrupt, and a failing outside.

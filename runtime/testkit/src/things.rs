@@ -6,10 +6,10 @@ use watershed_core::{Edit, Key, Kind, NewResource, Ref, Row, Uid, Update};
 
 use crate::script::{GIVENS, Named, PLACES};
 
-/// Initial names of the places.
+/// Names that the places have at the start.
 const NAMES: [&str; PLACES] = ["alpha", "beta", "gamma"];
 
-/// Names of given resources.
+/// Names of the two given resources of each kind.
 const GIVEN_NAMES: [&str; GIVENS] = ["one", "two"];
 
 /// A wanted resource of the tested kind.
@@ -28,7 +28,7 @@ pub(super) struct Thing {
 pub(super) struct GivenThing {
     pub(super) key: Key,
     pub(super) uid: Uid,
-    /// Seed of the state.
+    /// Seed from which the state is generated.
     pub(super) seed: u64,
     /// Spec of the resource; none if it should not exist.
     pub(super) spec: Option<Arc<[u8]>>,
@@ -82,7 +82,7 @@ impl Things {
         self.places.iter().position(is_it)
     }
 
-    /// Returns the present name of a place.
+    /// Returns the name that a place has now, after renames.
     pub(super) fn name_of(&self, place: usize) -> String {
         match &self.places[place] {
             Some(thing) => thing.name.clone(),

@@ -9,7 +9,7 @@ use super::standin::{done, write};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use watershed_controller::{Context, Reconciler, json_message};
 
-/// Number of items in a batch.
+/// Number of items that are appended in one call.
 const BATCH: u64 = 2;
 
 #[derive(Serialize, Deserialize)]

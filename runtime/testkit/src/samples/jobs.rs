@@ -11,7 +11,7 @@ use super::standin::{again_at, done, note};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use watershed_controller::{Context, Reconciler, json_message};
 
-/// Duration of a job.
+/// Simulated time that a job takes.
 const TAKES: Duration = Duration::from_secs(45);
 
 /// Pause between two looks at a job.
