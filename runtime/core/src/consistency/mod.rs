@@ -77,7 +77,7 @@ impl Findings {
     }
 }
 
-/// Components that are checked.
+/// Components of a core that a consistency check compares.
 pub(crate) struct Parts<'a> {
     graph: &'a Graph,
     scheduler: &'a Scheduler,

@@ -7,7 +7,7 @@ use crate::{Answer, Call, Edit, InvocationId, Key, KindOptions, Limits, Refusal,
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// "a" with "below" under it and "other" beside it; the run of "a" is cancelled and does not return.
+/// Builds `a` with `below` under it and `other` beside it; the run of `a` is cancelled and does not return.
 fn stuck() -> (Bench, InvocationId) {
     let mut bench = Bench::new();
     bench.settled(&[("top", &[]), ("a", &["top"]), ("below", &["a"]), ("other", &[])]);
@@ -186,8 +186,8 @@ fn c6_what_it_does_not_keep_out_holds_regular_work_back_as_ever() {
     assert_eq!(bench.starts(), ["top"]);
 }
 
-/// "x" takes the name of "y", whose delete or rename has failed; its rename is abandoned, and comes back before that is
-/// tried again.
+/// Builds `x`, renamed to the name of `y`, whose delete or rename has failed. The rename is abandoned, and returns
+/// before the failed operation is tried again.
 fn beside_one_that_failed(end: impl FnOnce(&mut Bench)) -> Bench {
     let options = KindOptions {
         cancel_deadline: Duration::from_millis(100),

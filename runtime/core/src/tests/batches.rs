@@ -15,7 +15,7 @@ fn refusal(bench: &Bench, call: CallId) -> Option<Refusal> {
     }
 }
 
-/// Refused, and nothing has changed.
+/// Applies edits that must be refused, checks that nothing has changed, and returns the refusal.
 fn refused(bench: &mut Bench, edits: Vec<Edit>) -> Refusal {
     let before = bench.core.revision();
     let call = bench.apply(edits);

@@ -67,7 +67,7 @@ fn a_lost_lease_stops_at_once() {
     );
 }
 
-/// The first try of a commit may be in the store although its answer never came.
+/// Covers a commit whose first try may be in the store although its answer never came.
 #[test]
 fn whether_a_commit_was_through_when_the_lease_was_lost_may_be_unknown() {
     for in_time in [false, true] {

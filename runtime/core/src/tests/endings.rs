@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::testing::{Bench, refs_edit, target};
 use crate::{Call, Edit, Key, Phase, RunResult, Settled, SpecVersion, Stage, Trigger, Work};
 
-/// Phase and result of every row of history of a resource, forced ones as deletes.
+/// Lists phase and result of each history row of a resource; forced deletes count as deletes.
 fn told(bench: &Bench, name: &str) -> Vec<(Phase, RunResult)> {
     let rows = bench.history.iter().filter(|row| *row.key.name.as_str() == *name);
     rows.map(|row| (row.phase, row.result)).collect()

@@ -42,7 +42,7 @@ fn a_success_without_failures_has_nothing_to_forget() {
     assert_eq!((attempts(&bench), bench.timer), (0, None));
 }
 
-/// Returns the wait before the next attempt.
+/// Returns the wait before the next attempt of `a`.
 fn wait(bench: &Bench) -> Duration {
     let said = bench.core.explain(&target("a")).expect("it is there");
     match said.because {
@@ -174,7 +174,7 @@ fn retries_of_different_resources_are_spread() {
     assert!(waits.len() > 2, "{waits:?}");
 }
 
-/// Returns true if a run that finds nothing is counted without a write.
+/// Returns true if a run of `a` that finds nothing to do is counted without a write.
 fn is_no_op(bench: &mut Bench) -> bool {
     let before = bench.core.revision();
     let looked = Outcome::from_work(Work::Checked);

@@ -18,14 +18,14 @@ fn failed(message: &str) -> Returned {
     Returned::Failed(Error::permanent("broken", message))
 }
 
-/// A run whose request comes a second after the one before.
+/// Runs `a` once, a second after the previous request.
 fn run(bench: &mut Bench, result: Returned) {
     bench.pass(SECOND);
     bench.reconcile("a");
     bench.returns("a", result);
 }
 
-/// The entries as a store keeps them, oldest first.
+/// Lists the history entries that a store would keep, oldest first.
 fn kept(bench: &Bench) -> Vec<HistoryRow> {
     let mut kept: Vec<HistoryRow> = Vec::new();
     for entry in &bench.history {

@@ -8,7 +8,7 @@ fn look(bench: &mut Bench, name: &str) {
     bench.returns(name, Returned::Done(outcome));
 }
 
-/// Names of the resources whose no-op runs were shown, with how often each had run.
+/// Lists the published no-op runs: name of the resource, and the number of runs so far.
 fn told(bench: &Bench) -> Vec<(String, u64)> {
     let name = |uid| bench.published[&uid].name.to_string();
     bench

@@ -3,7 +3,7 @@
 use crate::testing::{Bench, Store, target};
 use crate::{Edit, KindOptions, Limits, OnOwned, Outcome, Returned, Trigger, Work};
 
-/// `owner` owns `part`; both have completed.
+/// Builds `owner`, which owns `part`; both have completed.
 fn bench() -> Bench {
     let kind = KindOptions {
         on_owned: OnOwned::Changed,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::testing::{Bench, target};
 use crate::{Answer, Edit, Error, Key, NewResource, Refusal, RetryPolicy, Returned, Uid, Update};
 
-/// "owner" owns "a", which owns "b"; "free" belongs to nobody.
+/// Builds `owner`, which owns `a`, which owns `b`; nobody owns `free`.
 fn owned() -> Bench {
     let mut bench = Bench::new();
     bench.settled(&[("owner", &[]), ("free", &[])]);
@@ -132,7 +132,7 @@ fn c15_a_delete_does_not_wait_for_that_of_its_owner_which_waits_for_it() {
     assert_eq!(bench.finish_all(), ["delete owner", "delete owned"]);
 }
 
-/// Fails for good after one attempt, and then asks the owner.
+/// Builds a kind that fails for good after one attempt, and then requests its owner.
 fn requests_its_owner() -> Bench {
     let options = crate::KindOptions {
         retry: tried(1),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::testing::{Bench, target};
 use crate::{Call, Edit, Key, KindOptions, Limits, Pool};
 
-/// Makes something run, so that what is requested next has to wait.
+/// Takes the only place with a running resource, so that later requests have to wait.
 fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
     bench.settled(resources);
     bench.settled(&[("busy", &[])]);

@@ -13,7 +13,7 @@ fn parent(name: &str) -> Reason {
     Reason::because(Trigger::Parent, Cause::Resource { uid, key })
 }
 
-/// Returns the reason of the last of `length` resources in a chain whose first was edited.
+/// Returns the last key and reason in a chain of `length` resources whose first was edited.
 fn after(length: usize) -> (Key, Arc<Reason>) {
     let mut reason = Reason::bare(Trigger::Edited);
     reason.origin = Some(Arc::from("a file"));

@@ -3,7 +3,7 @@
 use crate::testing::{Bench, refs_edit, target};
 use crate::{Call, Edit, Key, Limits, Ref, Required, Trigger};
 
-/// One place, and something that has it; so what is requested stays pending.
+/// Takes the only place with a running resource, so that requested resources stay pending.
 fn crowded(resources: &[(&str, &[&str])]) -> Bench {
     let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[])]);
@@ -46,8 +46,7 @@ fn what_runs_tells_of_the_first_request_of_its_own_that_came_meanwhile() {
     assert_eq!(bench.running("a").reason.trigger, Trigger::Edited);
 }
 
-/// The cycle of `d` and `b` waits for a rename that is tried again, and what runs below it goes on, when `c` comes
-/// onto it.
+/// Lets `c` join the pending cycle of `d` and `b`, which waits for the retry of a rename while `x` still runs below.
 #[test]
 fn an_edit_that_widens_a_pending_cycle_cancels_what_runs_on_below_it() {
     let mut bench = Bench::new();
@@ -65,7 +64,7 @@ fn an_edit_that_widens_a_pending_cycle_cancels_what_runs_on_below_it() {
     assert!(bench.is_cancelled("x"));
 }
 
-/// `c` runs below `b`, which a nudge has made pending.
+/// Builds `c`, which runs below `b`, which a nudge has made pending.
 fn running_below() -> Bench {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
@@ -87,7 +86,7 @@ fn an_edit_cancels_what_runs_on_below_a_pending_resource() {
     assert!(!bench.is_cancelled("c"));
 }
 
-/// Nodes and edges that were visited meanwhile.
+/// Returns the numbers of nodes and edges visited during `work`.
 fn cost(bench: &mut Bench, work: impl FnOnce(&mut Bench)) -> (u64, u64) {
     bench.unchecked = true;
     let before = bench.core.counters();
@@ -98,7 +97,7 @@ fn cost(bench: &mut Bench, work: impl FnOnce(&mut Bench)) -> (u64, u64) {
 
 const LENGTH: usize = 100;
 
-/// Resources in a row, each below the one before.
+/// Builds a chain of resources, each of which depends on the previous one.
 fn row() -> Bench {
     let mut bench = Bench::new();
     bench.unchecked = true;
@@ -114,7 +113,7 @@ fn row() -> Bench {
     bench
 }
 
-/// Returns the visits for each of them.
+/// Returns the numbers of nodes and edges visited during `work`, per resource of the chain.
 fn each(mut bench: Bench, work: impl FnOnce(&mut Bench)) -> (u64, u64) {
     let (nodes, edges) = cost(&mut bench, work);
     let part = |count: u64| (count as f64 / LENGTH as f64).round() as u64;
@@ -199,7 +198,7 @@ fn what_need_only_be_there_waits_for_nobody_who_refers_to_it() {
     assert!(!bench.is_cancelled("c"));
 }
 
-/// Returns how many nodes and edges a further request visits.
+/// Returns the numbers of nodes and edges that a further request visits.
 fn cost_of_a_further(name: &str, bench: &mut Bench) -> (u64, u64) {
     cost(bench, |bench| {
         bench.reconcile(name);

@@ -234,7 +234,7 @@ fn backoff(base: Duration, attempts: u32) -> RetryPolicy {
     }
 }
 
-/// `a` of a kind that has this policy, made with its own.
+/// Builds `a` with a retry policy of its own, in a kind with another one.
 fn overridden(of_kind: RetryPolicy, own: RetryPolicy) -> Bench {
     let options = KindOptions {
         retry: of_kind,

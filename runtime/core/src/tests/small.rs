@@ -9,10 +9,10 @@ use crate::{
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// The pairs of a resource and one before it that it may read or belong to.
+/// Pairs of a resource and an earlier one that it may read or belong to.
 const PAIRS: [(usize, usize); 3] = [(1, 0), (2, 0), (2, 1)];
 
-/// Every choice of one of `choices` for each of three things.
+/// Lists all ways to choose one of `choices` for each of three resources.
 fn choices_of(choices: usize) -> impl Iterator<Item = [usize; 3]> {
     let all = choices * choices * choices;
     (0..all).map(move |number| {
@@ -24,7 +24,7 @@ fn choices_of(choices: usize) -> impl Iterator<Item = [usize; 3]> {
     })
 }
 
-/// Everything that runs returns, until nothing does.
+/// Lets every running invocation return, until none is left.
 fn return_all(bench: &mut Bench, result: impl Fn(usize) -> Returned) {
     while let Some(start) = bench.running.first() {
         let name = start.resource.name.to_string();
@@ -105,7 +105,7 @@ fn whatever_a_process_left_unready_or_failed_is_well_once_the_next_one_finds_it_
     }
 }
 
-/// Three resources, each of which may belong to one before it, at rest.
+/// Builds three settled resources, each with an earlier one as its owner or with none; none if an owner isn't earlier.
 fn owned(owners: [usize; 3]) -> Option<Bench> {
     let mut bench = Bench::new();
     for (index, name) in NAMES.iter().enumerate() {

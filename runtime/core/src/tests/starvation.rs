@@ -12,7 +12,7 @@ fn nudge(bench: &mut Bench, name: &str) {
     bench.call(Call::Nudge(target(name)));
 }
 
-/// `b` runs again and again below `a`, and is cancelled by nudges of `a`, for so many seconds.
+/// Lets `b` run repeatedly below `a`, cancelled each time by a nudge of `a`, for this many seconds.
 fn cancelled_for(seconds: u64) -> Bench {
     let options = KindOptions {
         on_timed_ancestor: OnTimedAncestor::Cancel,
@@ -51,7 +51,7 @@ fn c17_edits_and_callers_cancel_also_what_is_starved() {
     assert!(bench.is_cancelled("b"));
 }
 
-/// `r` below `s` and `t`, one of which always runs because both are nudged in turn, for so many seconds.
+/// Keeps `r` waiting below `s` and `t` for this many seconds: nudged in turn, one of them always runs.
 fn kept_waiting(seconds: u64) -> Bench {
     let mut bench = Bench::new();
     bench.settled(&[("s", &[]), ("t", &[]), ("r", &["s", "t"])]);
@@ -60,7 +60,7 @@ fn kept_waiting(seconds: u64) -> Bench {
     bench
 }
 
-/// Ends with `s` running and `t` idle.
+/// Nudges `s` and `t` in turn; `s` runs in the end, and `t` is idle.
 fn keep_waiting(bench: &mut Bench, seconds: u64) {
     for _ in 0..seconds / 2 {
         nudge(bench, "t");
@@ -173,7 +173,7 @@ fn c17_what_is_taken_up_again_has_not_waited_while_its_delete_ran() {
     assert_eq!(bench.starts(), ["t"], "it has waited for two seconds, not for 31");
 }
 
-/// One second before `r` has waited for too long. `s` runs.
+/// Stops one second before `r` has waited for too long, while `s` runs.
 fn nearly_starved() -> Bench {
     let mut bench = kept_waiting(28);
     nudge(&mut bench, "t");
@@ -182,7 +182,7 @@ fn nearly_starved() -> Bench {
     bench
 }
 
-/// `r` has had its turn, and `s` and `t` stand above it; all has settled, just now.
+/// Lets `r` have its turn below `s` and `t`, after which all have just settled.
 fn caught_up() -> Bench {
     let mut bench = nearly_starved();
     nudge(&mut bench, "t");
@@ -221,7 +221,7 @@ fn c17_every_look_at_who_waits_is_counted() {
     assert_eq!((after.nodes - before.nodes, after.edges - before.edges), (5, 4));
 }
 
-/// The requeue of `t` is deferred, for `r` below it waits for long.
+/// Builds a deferred requeue of `t`, because `r` below it has waited for long.
 fn deferred() -> Bench {
     let mut options = KindOptions::new("k");
     options.timed_patience = SECOND * 4;

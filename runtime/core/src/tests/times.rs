@@ -86,7 +86,7 @@ fn what_waits_for_a_place_is_looked_at_again_no_sooner_than_the_clock_goes_on() 
     assert_eq!(bench.timer, Some(bench.now.mono.after(Duration::from_millis(1))));
 }
 
-/// Sets the wall clock back, or forward.
+/// Sets the wall clock forward by this many milliseconds, or back.
 fn set_clock(bench: &mut Bench, ms: i64) {
     bench.now.wall.0 += ms;
     bench.pass(Duration::ZERO);

@@ -3,7 +3,7 @@
 use crate::testing::Bench;
 use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Stage, StoredRow};
 
-/// `strict` requires `a` to be ready, `lax` that it has completed.
+/// Builds two readers of `a`: `strict` requires it to be ready, `lax` only that it has completed.
 fn read_by_two() -> Bench {
     let mut bench = Bench::new();
     bench.create(&[("a", &[]), ("lax", &["a"])]);

@@ -3,7 +3,7 @@
 use crate::testing::{Bench, target};
 use crate::{Call, Edit, KindOptions, Limits, Parents, Ref, Required, Settled, Stage};
 
-/// `b` reads `a`, which must be ready.
+/// Builds `b`, which reads `a` and requires it to be ready.
 fn strict() -> Bench {
     let mut bench = Bench::new();
     bench.create(&[("a", &[])]);

@@ -11,8 +11,8 @@ use crate::{
     Call, Compared, Core, Edit, Epoch, Finding, KindOptions, Limits, NewResource, Revision, Rule, Stored,
 };
 
-/// `a` runs, `b` and `c` wait for it, `d` waits for a place; `x` and `y` are a cycle; `z` is to be renamed; `o` owns
-/// `p`.
+/// Builds a core in which `a` runs; `b` and `c` wait for it; `d` waits for a place; `x` and `y` are a cycle; `z` is to
+/// be renamed; `o` owns `p`.
 pub(crate) fn world() -> Core {
     let limits = Limits {
         concurrency: 2,
@@ -37,7 +37,7 @@ pub(crate) fn world() -> Core {
     bench.core.clone()
 }
 
-/// The same with nothing to do.
+/// Builds a core in which everything is settled.
 pub(crate) fn rest() -> Core {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &["a"])]);
@@ -55,7 +55,7 @@ pub(crate) fn run<'a>(core: &'a mut Core, name: &str) -> &'a mut crate::graph::r
     core.graph_mut()[slot].run_mut().expect("it runs")
 }
 
-/// Breaks something of the world, and gives back the rules that are said to be broken.
+/// Damages a copy of the core, and returns the rules that the check reports as broken.
 pub(crate) fn broken(core: &Core, break_it: impl FnOnce(&mut Core)) -> Vec<Rule> {
     let mut core = core.clone();
     break_it(&mut core);
@@ -68,13 +68,13 @@ pub(crate) fn broken(core: &Core, break_it: impl FnOnce(&mut Core)) -> Vec<Rule>
     rules
 }
 
-/// That this rule is broken is found, whatever else is.
+/// Checks that the damage is found as a break of this rule, perhaps with others.
 pub(crate) fn finds(core: &Core, rule: Rule, break_it: impl FnOnce(&mut Core)) {
     let rules = broken(core, break_it);
     assert!(rules.contains(&rule), "{rule} is not among {rules:?}");
 }
 
-/// Nothing but this rule is broken.
+/// Checks that the damage is found as a break of this rule alone.
 pub(crate) fn finds_only(core: &Core, rule: Rule, break_it: impl FnOnce(&mut Core)) {
     assert_eq!(broken(core, break_it), [rule]);
 }

@@ -2,24 +2,24 @@
 
 use super::model::{Item, Model, NODES_MAX, SPARE};
 
-/// A counted event.
+/// An event of the search that counts against its bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
-    /// Another spec.
+    /// An edit that gives a resource a new spec.
     Edit(usize),
-    /// A ref to a name comes or goes.
+    /// An edit that adds a resource's ref to a name, or removes it.
     Toggle(usize, u8),
     Rename(usize, u8),
     Swap(usize, usize),
     Delete(usize),
     Create(usize),
     Cancel(usize),
-    /// The invocation of this resource fails.
+    /// A failure of the resource's invocation.
     Fail(usize),
 }
 
 impl Model {
-    /// Every edit that will not be refused.
+    /// Lists every edit that will not be refused.
     pub(super) fn edits(&self, count: usize) -> Vec<Event> {
         let mut edits = Vec::new();
         for index in 0..count {
@@ -43,7 +43,7 @@ impl Model {
         edits
     }
 
-    /// Nobody live has the name, and no other deleted one would be taken up by it.
+    /// Returns true if no live resource has the name, and no other deleted resource would take it up.
     fn is_free(&self, name: u8) -> bool {
         let deleted = |(index, item): (usize, &Option<Item>)| {
             index != name as usize && item.is_some_and(|item| item.deleted && item.name == name)
@@ -51,7 +51,7 @@ impl Model {
         self.holder(name).is_none() && !self.items.iter().enumerate().any(deleted)
     }
 
-    /// Makes an edit; gives back whose requests it is.
+    /// Makes an edit, and returns the resources that it requests, as bits.
     pub(super) fn edit(&mut self, event: Event) -> u8 {
         let before = *self;
         let mut asked = match event {
@@ -108,18 +108,18 @@ impl Model {
         });
     }
 
-    /// A rename is done.
+    /// Completes a resource's rename.
     pub(super) fn renamed(&mut self, index: usize) {
         self.change(index, |item| (item.former, item.failed) = (0, false));
     }
 
-    /// A delete is done.
+    /// Completes a resource's delete.
     pub(super) fn removed(&mut self, index: usize) {
         self.items[index] = None;
         self.delete_is_over(index);
     }
 
-    /// A delete or rename has failed.
+    /// Records that a resource's delete or rename has failed.
     pub(super) fn op_failed(&mut self, index: usize) {
         self.change(index, |item| item.failed = true);
         if self.items[index].is_some_and(|item| item.deleted) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// All orders of the first `count` numbers.
+/// Returns all orders of the first `count` numbers.
 pub(super) fn permutations(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![Vec::new()];
@@ -19,10 +19,10 @@ pub(super) fn permutations(count: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// For each node the nodes that it refers to, as bits.
+/// A graph: for each node, the nodes that it refers to, as bits.
 pub(super) type Graph = Vec<u8>;
 
-/// One graph of each class.
+/// Returns one graph of each class of graphs that are equal up to a renaming of nodes.
 pub(super) fn graphs(count: usize) -> Vec<Graph> {
     let orders = permutations(count);
     let pairs: Vec<(usize, usize)> = (0..count)

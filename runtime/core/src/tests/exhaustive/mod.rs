@@ -27,10 +27,10 @@ mod world;
 
 use search::{Found, search};
 
-/// A bound that must not be reached: the searches end by themselves.
+/// Bound on visited states, which must not be reached: each search ends by itself.
 const STATES_MAX: usize = 200_000_000;
 
-/// Returns how many events for 3 and for 4 resources.
+/// Returns the maximum numbers of events for 3 and for 4 resources.
 fn depth() -> (u8, u8) {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Ok("all") => (4, 3),

@@ -1,22 +1,22 @@
 //! Naive reference for edits, in bit sets. Shares only the events with the core.
 
-/// The most resources.
+/// Maximum number of resources.
 pub(super) const NODES_MAX: usize = 4;
-/// The one name beside those that the resources begin with.
+/// A name that no resource has at the beginning.
 pub(super) const SPARE: u8 = 4;
 
-/// One stored resource. Names are numbers: that of the resource that began with it, or [`SPARE`].
+/// A stored resource. Names are numbers: the index of the resource that had the name first, or [`SPARE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Item {
     pub(super) name: u8,
-    /// Names that it refers to, as bits.
+    /// Names that the resource refers to, as bits.
     pub(super) refs: u8,
-    /// Names since the last completed rename.
+    /// Earlier names since the last completed rename, as bits.
     pub(super) former: u8,
     pub(super) deleted: bool,
-    /// Its delete or rename has failed and holds nobody back.
+    /// True if the delete or rename has failed and holds no other resource back.
     pub(super) failed: bool,
-    /// Resources whose deletes come before its own.
+    /// Resources whose deletes come before that of this one, as bits.
     pub(super) waits: u8,
 }
 
@@ -36,13 +36,13 @@ impl Item {
         self.deleted || self.former != 0
     }
 
-    /// Names that it has or claims.
+    /// Returns the names that the resource has or claims, as bits.
     pub(super) fn names(&self) -> u8 {
         self.former | 1 << self.name
     }
 }
 
-/// All of them.
+/// All resources of the naive reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Model {
     pub(super) items: [Option<Item>; NODES_MAX],
@@ -64,7 +64,7 @@ impl Model {
         self.items[index].is_some_and(|item| !item.deleted)
     }
 
-    /// Returns the holder of a name.
+    /// Returns the live resource with a name; none if there is none.
     pub(super) fn holder(&self, name: u8) -> Option<usize> {
         self.live()
             .find(|(_, item)| item.name == name)
@@ -83,7 +83,7 @@ impl Model {
         parents
     }
 
-    /// For each, what is above it; itself if it is on a cycle.
+    /// Returns the ancestors of each resource, as bits; on a cycle, the resource itself is among them.
     pub(super) fn ancestors(&self) -> [u8; NODES_MAX] {
         let mut above = self.parents();
         for through in 0..NODES_MAX {
@@ -100,7 +100,7 @@ impl Model {
         self.parents()[index]
     }
 
-    /// A set and all that is below it.
+    /// Returns a set of resources with all their descendants.
     pub(super) fn with_descendants(&self, set: u8) -> u8 {
         let above = self.ancestors();
         let below = (0..NODES_MAX).filter(|index| above[*index] & set != 0);
@@ -113,7 +113,7 @@ impl Model {
         on.fold(0, |all, index| all | 1 << index)
     }
 
-    /// Those of the live ones that refer to a name whose holder is another one than before.
+    /// Returns the live resources that refer to a name with another holder than before.
     pub(super) fn whose_refs_moved(&self, before: &Model) -> u8 {
         let moved = (0..=SPARE).filter(|name| self.holder(*name) != before.holder(*name));
         let moved = moved.fold(0, |all, name| all | 1 << name);

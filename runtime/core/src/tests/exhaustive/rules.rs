@@ -26,7 +26,7 @@ impl World {
         Ok(())
     }
 
-    /// The rows are what the edits make.
+    /// Checks that the core's rows are those that the edits make in the reference.
     fn check_catalog(&self) -> Check {
         for (index, item) in self.model.items.iter().enumerate() {
             let slot = self.uids[index].and_then(|uid| self.core.graph().find(uid));
@@ -60,7 +60,7 @@ impl World {
         self.stands[index] == Stands::Unsettled
     }
 
-    /// C4: what is below an unsettled resource is unsettled.
+    /// Checks C4: every resource below an unsettled one is unsettled.
     fn check_closure(&self, above: &[u8; NODES_MAX]) -> Check {
         for (index, _) in self.model.live().filter(|(index, _)| !self.is_unsettled(*index)) {
             let waits = bits(above[index]).find(|parent| self.is_unsettled(*parent));
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Another one that has still to do with its name.
+    /// Returns another resource that claims the item's name for an unfinished delete or rename.
     fn claimant(&self, index: usize, item: &Item) -> Option<usize> {
         let claims = |other: &Item| other.is_marked() && other.names() & (1 << item.name) != 0;
         let others = (0..NODES_MAX).filter(|other| *other != index);
@@ -140,7 +140,7 @@ impl World {
             .find(|other| self.model.items[*other].as_ref().is_some_and(claims))
     }
 
-    /// Nothing runs: then nothing is pending, and nothing was forgotten (C11).
+    /// Checks a state in which nothing runs: no resource is pending, and no request was forgotten (C11).
     fn check_rest(&self) -> Check {
         ensure(self.core.is_idle(), || {
             "deadlock: nothing runs and it is not idle".into()

@@ -9,17 +9,17 @@ use super::graphs::{Graph, graphs};
 use super::shape::Renamings;
 use super::world::{Check, World};
 
-/// Parts of what was visited, so that threads seldom meet.
+/// Number of parts of the visited states, each with its own lock, so that threads seldom meet.
 const PARTS: usize = 64;
 
-/// The counts of a search.
+/// Counts of a completed search.
 pub(super) struct Found {
     pub(super) graphs: usize,
     pub(super) states: usize,
     pub(super) transitions: u64,
 }
 
-/// One thing that happens.
+/// A transition from one state to the next.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Event(Event),
@@ -28,21 +28,21 @@ enum Step {
     Pass,
 }
 
-/// A world, and where its way ends.
+/// A world, and the end of the path that led to it.
 struct Node {
     world: World,
     place: Place,
 }
 
-/// The index of the end of a path, among all of a graph.
+/// Index of the last step of a path, among the steps of all paths of a graph.
 type Place = usize;
 
-/// The paths to all states of a graph: each step knows the one before it. A state that waits for its turn is kept as
-/// its way alone, for worlds are a hundred times as large, and millions of them wait.
+/// Paths to all states of a graph: each step knows the previous one. States still to visit are kept only as paths,
+/// because worlds are a hundred times as large, and there are millions.
 struct Ways(Vec<(Place, Step)>);
 
 impl Ways {
-    /// The start of all paths.
+    /// Start of all paths, before any step.
     const START: Place = usize::MAX;
 
     fn add(&mut self, from: Place, step: Step) -> Place {
@@ -64,7 +64,7 @@ impl Ways {
 struct Search {
     renamings: Renamings,
     events: u8,
-    /// By shape, the least number of events that led there.
+    /// Least number of events that led to each shape.
     visited: Vec<Mutex<HashMap<u128, u8>>>,
     transitions: AtomicU64,
 }
@@ -122,7 +122,7 @@ impl Search {
         Ok(())
     }
 
-    /// Visits what successes lead to; what another event leads to waits for its turn.
+    /// Visits all states that successes alone lead to, and queues in `later` those that need another event.
     fn visit(&self, node: Node, events: u8, ways: &mut Ways, later: &mut Vec<Place>) -> Check {
         let mut at_hand = vec![node];
         while let Some(node) = at_hand.pop() {
@@ -170,7 +170,7 @@ impl Search {
 }
 
 impl World {
-    /// Returns the world after these steps, each of which was taken and checked before.
+    /// Returns the world after these steps, without checking it again.
     fn again(&self, steps: Vec<Step>) -> Result<Self, String> {
         let mut world = self.clone();
         world.checks = false;

@@ -11,19 +11,19 @@ use crate::graph::lifecycle::At;
 use crate::graph::resource::{Cancelled, Op};
 use crate::types::index::Slot;
 
-/// One resource: numbers that mean the same whatever resources are called, and sets that must be renamed.
+/// Canonical state of one resource: numbers that do not depend on names, and sets that must be renamed.
 #[derive(Clone, Copy, Default)]
 struct Facet {
     flags: u64,
     name: u8,
-    /// Of names: refs, former names, those that its invocation began under.
+    /// Sets of names: refs, former names, and the names at the start of the invocation.
     names: [u8; 3],
-    /// Of resources: parents that completed since it last began, deletes that come first, as the core and as the
-    /// reference know them.
+    /// Sets of resources: parents that completed since this one last began, deletes that come first, as the core and as
+    /// the reference know them.
     others: [u8; 4],
 }
 
-/// The renamings of resources, with what each makes of sets.
+/// All renamings of the resources, each with the renamed form of every set.
 pub(super) struct Renamings {
     orders: Vec<([u8; NODES_MAX + 1], [u8; 32])>,
 }
@@ -49,7 +49,7 @@ impl Renamings {
     }
 }
 
-/// Two sums that mix what they are told, in order.
+/// A hash of 128 bits that depends on the order of the words added.
 #[derive(Clone, Copy)]
 struct Sum(u64, u64);
 
@@ -62,7 +62,7 @@ impl Sum {
 }
 
 impl World {
-    /// Equal for worlds that are the same but for the names of their resources.
+    /// Returns a hash that is equal for worlds that differ only in the names of resources.
     pub(super) fn shape(&self, renamings: &Renamings) -> u128 {
         let facets: [Facet; NODES_MAX] = std::array::from_fn(|index| self.facet(index));
         let claims = self.claims();

@@ -14,10 +14,10 @@ use crate::{
     Timestamp, Uid, Update,
 };
 
-/// Long enough for every retry of a delete or rename.
+/// Wait that is long enough for every retry of a delete or rename.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The stage of a resource as readers see it.
+/// Stage of a resource as readers see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stands {
     Unknown,
@@ -37,18 +37,19 @@ pub(super) struct Run {
     pub(super) index: usize,
     pub(super) phase: Phase,
     pub(super) cancelled: bool,
-    /// The time at which it began, in inputs, and under which names.
+    /// Time at which the invocation began, as a count of inputs.
     pub(super) began: u32,
+    /// Names of the resource when the invocation began, as bits.
     pub(super) names: u8,
 }
 
-/// The inputs at which things happened to a resource.
+/// Times of a resource's events, as counts of inputs.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Past {
     pub(super) asked: u32,
     pub(super) began: u32,
     pub(super) ended: u32,
-    /// Somebody cancelled it, and nothing has requested it since.
+    /// True if a caller cancelled the resource, and nothing has requested it since.
     pub(super) stopped: bool,
 }
 
@@ -68,13 +69,14 @@ pub(super) struct World {
     pub(super) stands: [Stands; NODES_MAX],
     pub(super) uids: [Option<Uid>; NODES_MAX],
     now: Now,
-    /// Inputs so far.
+    /// Number of inputs so far.
     pub(super) clock: u32,
-    /// The resources that this input must cancel, and those that it may, as sets.
+    /// Resources that the current input must cancel, as bits.
     pub(super) must_cancel: u8,
+    /// Resources that the current input may cancel, as bits.
     may_cancel: u8,
     next_uid: u128,
-    /// True if states are checked.
+    /// True if the rules are checked after each input.
     pub(super) checks: bool,
 }
 
@@ -94,7 +96,7 @@ pub(super) fn number(name: &crate::Name) -> u8 {
 }
 
 impl World {
-    /// A graph that has just been created: nothing has come back yet.
+    /// Creates a world whose graph was just created: no invocation has returned yet.
     pub(super) fn new(graph: &Graph) -> Result<Self, String> {
         let now = Now {
             wall: Timestamp(1_000_000),
@@ -164,7 +166,7 @@ impl World {
         }
     }
 
-    /// Everything that can happen now and costs an event.
+    /// Lists the possible events that count against the bound of the search.
     pub(super) fn events(&self) -> Vec<Event> {
         let mut events = self.model.edits(self.count);
         let unsettled =
@@ -249,7 +251,7 @@ impl World {
         })
     }
 
-    /// The invocation at this position comes back.
+    /// Lets the invocation at this position return, with success if `done`.
     pub(super) fn comes_back(&mut self, position: usize, done: bool) -> Check {
         self.begin();
         let run = self.running.remove(position);
@@ -297,7 +299,7 @@ impl World {
         })
     }
 
-    /// Returns true if something waits for a time alone.
+    /// Returns true if nothing runs, and a delete or rename waits for its retry.
     pub(super) fn waits_for_time(&self) -> bool {
         self.running.is_empty() && self.model.items.iter().flatten().any(|item| item.is_marked())
     }
