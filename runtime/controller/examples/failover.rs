@@ -1,8 +1,8 @@
-//! Several processes over one Postgres: one holds the instance and runs its reconcilers, the others ask it and take
-//! over when it goes.
+//! Several processes over one Postgres: one holds the instance and runs the reconcilers. The others send their calls to
+//! it, and take over when it ends.
 //!
-//! `failover URL` takes part until the end of its input: it creates a page, says what its part is, and does so again
-//! for each line. Start it in two terminals, and end the first one however you like.
+//! `failover URL` runs until the end of its input: it creates a page, prints its role, and repeats both for each line.
+//! Start it in two terminals, and end the first process however you like.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ struct Page(String);
 
 json_message!(Page, format = 1);
 
-/// Publishes pages. What it does outside carries the epoch: whoever receives it refuses a lower one than the last.
+/// Reconciler that publishes pages, each with the epoch. Receivers should refuse an epoch lower than the last.
 struct Publisher;
 
 impl Reconciler for Publisher {
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// Creates a page for each line of the input, whoever holds the instance.
+/// Creates a page for each line of the input, whichever process holds the instance.
 #[allow(clippy::print_stdout, reason = "an example shows what happens")]
 pub(crate) async fn take_part(url: &str) -> Result<(), Box<dyn std::error::Error>> {
     let pool = PgPoolOptions::new().max_connections(4).connect(url).await?;

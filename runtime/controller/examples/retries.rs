@@ -1,5 +1,5 @@
-//! A kind of your own whose work fails now and then: transient errors are tried again with growing waits, permanent
-//! ones wait for somebody to change something.
+//! A kind whose work fails now and then: transient errors are retried with growing waits, permanent errors wait for an
+//! edit or a request.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,18 +10,18 @@ use watershed_controller::{
     json_message,
 };
 
-/// An address that is to be reachable.
+/// Address that should be reachable, as a spec.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Address(String);
 
-/// The attempt at which it was reached.
+/// Number of the attempt that reached the address, as a state.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Reached(u32);
 
 json_message!(Address, format = 1);
 json_message!(Reached, format = 1);
 
-/// Its network fails twice and then works.
+/// Reconciler whose network fails twice and then works.
 #[derive(Default)]
 struct Dialler {
     tried: AtomicU32,

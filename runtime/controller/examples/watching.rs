@@ -1,5 +1,5 @@
-//! Another task follows the catalog: it lists, then watches from the revision of the listing, and lists again when it
-//! is told that it has missed something.
+//! A task that follows the catalog: it lists, then watches from the revision of the listing, and lists again when it
+//! has missed changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ struct Text(String);
 
 json_message!(Text, format = 1);
 
-/// Writes its text in capitals.
+/// Reconciler that stores the text of the spec in capitals as the state.
 struct Capitals;
 
 impl Reconciler for Capitals {
@@ -28,7 +28,7 @@ impl Reconciler for Capitals {
     }
 }
 
-/// Keeps a copy of all states until so many are there; it may be as slow as it likes.
+/// Keeps a copy of all states until `count` have arrived. It may read slowly without holding up the controller.
 async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
     'list: loop {
         let listing = handle.list(Select::new().with_deleted());

@@ -14,12 +14,12 @@ use crate::{Context, Controller, KindOptions, Reconciler, Resource, Select, Upda
 
 const ROUNDS: usize = 60;
 
-/// Blocks its thread until it may go on, without telling the runtime.
+/// Reconciler that blocks its thread until it may go on, without telling the runtime.
 struct Blocker {
     has_begun: UnboundedSender<()>,
-    /// One at a time waits at it; the others block as well.
+    /// Permissions to go on. One invocation at a time waits for one; the others block on the lock.
     goes_on: Arc<Mutex<Receiver<()>>>,
-    /// Set if it waits for something before, and so is a task of its own when it blocks.
+    /// True if the invocation sleeps before it blocks, and so blocks as a task of its own.
     waits_first: bool,
 }
 
@@ -41,7 +41,7 @@ impl Reconciler for Blocker {
     }
 }
 
-/// Waits for a time.
+/// Reconciler that sleeps for a millisecond.
 struct Nap;
 
 impl Reconciler for Nap {
@@ -89,7 +89,7 @@ async fn start(options: KindOptions, waits_first: bool) -> Bench {
 }
 
 impl Bench {
-    /// Blocks one thread, and does everything else meanwhile.
+    /// Blocks one thread, and does all other work meanwhile.
     async fn round(&mut self, number: usize) {
         let name = format!("blocker{number}");
         let blocker = Resource::declare("blocker", &name, &()).expect("it has bytes");

@@ -7,7 +7,7 @@ use watershed_core::{Batch, Edit, Error, KindOptions, Outcome};
 
 use crate::{Context, Controller, Reconciler, Resource};
 
-/// More rows than the loop writes itself: each commit ends in a task of its own.
+/// Number of rows in a batch: more than the loop writes itself, so that each commit ends in a task of its own.
 const ROWS: usize = 200;
 const ROUNDS: usize = 40;
 
@@ -26,7 +26,7 @@ impl Reconciler for Nothing {
     }
 }
 
-/// Two batches on their way, and the controller is dropped, and then the runtime.
+/// Leaves batches unfinished when the controller is dropped, before the runtime is.
 async fn leave_in_the_middle() {
     let builder = Controller::builder().kind(KindOptions::new("text"), Nothing);
     let controller = builder.start().await.expect("it starts");

@@ -6,10 +6,10 @@ use watershed_core::{Batch, Edit, Error, NewResource, Outcome};
 
 use crate::{Context, Reconciler, Resource};
 
-/// Longer than any of this takes.
+/// Timeout that is longer than any step of a test takes.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
-/// Looks, and finds nothing to do.
+/// Reconciler that finds nothing to do.
 pub(crate) struct Nothing;
 
 impl Reconciler for Nothing {
@@ -21,12 +21,12 @@ impl Reconciler for Nothing {
     }
 }
 
-/// One of this name.
+/// Declares a resource of kind `thing` with this name.
 pub(crate) fn thing(name: &str) -> NewResource {
     Resource::declare("thing", name, &()).expect("nothing has bytes")
 }
 
-/// So many, each called by its number.
+/// Returns a batch that creates `count` things, each named by its number.
 pub(crate) fn things(count: usize) -> Batch {
     let edits = (0..count).map(|number| Edit::create(thing(&number.to_string())));
     Batch {

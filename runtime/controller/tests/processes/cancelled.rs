@@ -1,4 +1,4 @@
-//! Statements whose futures are dropped half-way leave no transaction open on a connection of the pool.
+//! Tests that a statement whose future is dropped half-way leaves no transaction open on a connection of the pool.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,10 +12,10 @@ use watershed_controller::store::{PostgresStore, Store, TablePrefix};
 
 use crate::server::Server;
 
-/// Polls of a future before it is dropped. More than the longest of these takes.
+/// Maximum number of polls of a future before it is dropped; more than any of the futures needs.
 const POLLS: usize = 24;
 
-/// Polls a future up to `polls` times, each time that it is woken, and drops it. Returns true if it has completed.
+/// Polls a future up to `polls` times, whenever it is woken, and drops it. Returns true if the future has completed.
 async fn drop_after(polls: usize, future: impl Future<Output = ()>) -> bool {
     let mut future = pin!(future);
     let mut polled = 0;

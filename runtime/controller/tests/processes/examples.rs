@@ -1,4 +1,4 @@
-//! The examples of the documentation do what they say.
+//! Tests that run the examples of the documentation.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,7 +13,7 @@ mod retries;
 #[path = "../../examples/watching.rs"]
 mod watching;
 
-/// The variable with the server of the example's process.
+/// Environment variable that holds the server's URL for the example's process.
 const URL: &str = "WATERSHED_FAILOVER_URL";
 
 #[test]
@@ -26,7 +26,7 @@ fn the_example_of_watching_ends_well() {
     watching::main().unwrap();
 }
 
-/// Not a test: one process of the example.
+/// Runs one process of the example; not a test of its own.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a process that a test starts"]
 async fn process() {

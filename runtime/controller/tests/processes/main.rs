@@ -1,4 +1,4 @@
-//! Real processes, and what they see of each other over one store.
+//! Tests with real processes that share one store.
 //!
 //! | module | shows |
 //! |---|---|
@@ -34,7 +34,7 @@ mod stopped;
 #[allow(dead_code, unreachable_pub, reason = "it is written for others too")]
 mod task;
 
-/// Opens the store as one process would.
+/// Opens the store with a pool of its own, as a process would.
 async fn store(url: &str, term: Duration) -> PostgresStore {
     let pool = PgPoolOptions::new().max_connections(4).connect(url).await;
     let store = PostgresStore::new(

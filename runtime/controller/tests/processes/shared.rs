@@ -1,4 +1,4 @@
-//! Any process may ask, whoever holds the instance: the same handles, the same answers.
+//! Tests of calls from any process, whichever holds the instance: same handles, same answers.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use watershed_controller::{
 use crate::server::Server;
 use crate::task::{Ending, SOON, Task, builder, key, reading, state_of, task};
 
-/// So long that nothing here waits for it.
+/// Term so long that no test waits for its end.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// One process that holds, and one that only asks.
+/// Starts two controllers: one holds the catalog, the other only asks it.
 async fn two(server: &Server) -> (Controller, Controller) {
     let holder = builder(crate::store(&server.url(), NEVER).await)
         .start()
@@ -197,7 +197,7 @@ async fn watchers_of_any_process_see_every_change() {
     holder.shutdown(SOON).await.unwrap();
 }
 
-/// A call that nobody takes in time is taken back: it has certainly not happened, and does not happen later.
+/// Checks that a call that nobody takes in time is withdrawn, and is not carried out later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_takes_is_taken_back() {
     let Some(server) = Server::start() else { return };
@@ -214,7 +214,7 @@ async fn a_call_that_nobody_takes_is_taken_back() {
     holder.shutdown(SOON).await.unwrap();
 }
 
-/// A call that a holder has taken and not carried out is done by the next one, once; a request stands through it.
+/// Checks that calls still open when their holder stops are completed by the next holder, each once.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_outlive_the_holder_that_took_them() {
     let Some(server) = Server::start() else { return };
@@ -248,7 +248,7 @@ async fn calls_outlive_the_holder_that_took_them() {
     next.shutdown(SOON).await.unwrap();
 }
 
-/// A process that stands by becomes the holder with the calls that it asked for meanwhile.
+/// Checks that a standby process becomes the holder together with the calls that it asked for meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_stands_by_goes_on_with_the_same_handles_when_it_holds() {
     let Some(server) = Server::start() else { return };
@@ -289,7 +289,7 @@ async fn a_store_of_one_process_can_not_be_joined() {
     assert!(matches!(refused, Err(StartError::Store { .. })), "{refused:?}");
 }
 
-/// Hundreds of instances over one small pool, each held here and asked from elsewhere.
+/// Serves hundreds of instances over one small pool: each is held here, and asked from another controller.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_process_serves_two_hundred_instances_over_eight_connections() {
     let Some(server) = Server::start() else { return };

@@ -1,7 +1,7 @@
-//! Random edits, cancels and restarts for minutes: memory stays flat, no task is left, no channel grows.
+//! Test of random edits, cancels and restarts for minutes: memory stays flat, no task remains, no channel grows.
 //!
-//! A few times in each life everything comes to rest, and then nothing may wait in any queue. While it is busy each
-//! queue keeps to what bounds it: see the constants.
+//! A few times in each life everything settles, and then all queues must be empty. In between, each queue must keep to
+//! its bound: see the constants.
 //!
 //! `WATERSHED_SOAK_S=600 cargo test --release -p watershed-controller --features postgres,sqlite --test processes --
 //! --ignored --nocapture soak`
@@ -17,30 +17,30 @@ use watershed_controller::{Batch, Controller, Edit, EditError, Limits, Refusal, 
 
 use crate::task::{SOON, Task, builder, key, reading};
 
-/// Resources, each reading at most one with a lower number.
+/// Number of resources, each of which reads at most one with a lower number.
 const RESOURCES: u32 = 10_000;
-/// The life of a controller before it is started again.
+/// Duration for which a controller runs before it is started again.
 const LIFE: Duration = Duration::from_secs(30);
-/// Longer than anything takes on a busy machine.
+/// Timeout that is longer than any operation takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
-/// Calls in a row, between two rests.
+/// Number of calls in a row between two rests.
 const BUSY: u64 = 2_000;
-/// Watchers that fall behind in every other stretch of calls, and are dropped at the next rest.
+/// Number of watchers that fall behind in every other stretch of calls, and are dropped at the next rest.
 const WATCHERS: usize = 8;
-/// Calls that may be on their way to the loop.
+/// Maximum number of calls on their way to the loop.
 const CALLS: u64 = 1_024;
-/// Calls without an answer: each resource's state while the commit before is written, should all have run; this test's
-/// own calls come one after the other, and those that it drops are forgotten soon.
+/// Maximum number of calls without an answer: a state of each resource, if all run while the previous commit is
+/// written. The test makes one call at a time, and its dropped calls are forgotten soon.
 const ANSWERS: u64 = 2 * RESOURCES as u64;
-/// Calls on their way of whose answers nobody hears.
+/// Maximum number of calls in progress whose callers no longer wait for an answer.
 const FORGOTTEN: u64 = 64;
-/// The signals of an invocation at a time: its return, a state, a progress text.
+/// Maximum number of signals of an invocation at a time: its return, a state, a progress text.
 const SIGNALS: u64 = 3;
-/// The bytes held for watchers, with one change.
+/// Maximum number of bytes kept for watchers, one change included.
 const WATCHED_BYTES: u64 = 17 << 20;
-/// The bytes held for those who come back, with one change.
+/// Maximum number of bytes kept for later readers while there are no watchers, one change included.
 const KEPT_BYTES: u64 = 2 << 20;
-/// The time in which caches fill before memory counts.
+/// Number of controller lives in which caches fill before memory is measured.
 const WARM: u32 = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,13 +117,13 @@ async fn fill(controller: &Controller) {
     controller.edit(Batch { edits }).await.unwrap();
 }
 
-/// Some who watch and never look.
+/// Opens `count` watches that are never read.
 fn watching(controller: &Controller, count: usize) -> Vec<Watch> {
     let watch = || controller.watch(controller.list(Select::new().with_deleted()).revision);
     (0..count).map(|_| watch()).collect()
 }
 
-/// However busy it was.
+/// Checks that no queue was ever longer than its bound, however busy the controller was.
 fn keeps_its_bounds(waiting: &QueueDepths, watchers: usize) {
     let running = Limits::default().concurrency as u64;
     let bounds = [CALLS, ANSWERS, SIGNALS * running + 2, FORGOTTEN, running];
@@ -137,7 +137,7 @@ fn keeps_its_bounds(waiting: &QueueDepths, watchers: usize) {
     );
 }
 
-/// Once everything is settled, and the loop has taken what was on its way.
+/// Waits until all queues of the settled controller are empty.
 async fn nothing_waits(controller: &Controller) {
     let begun = Instant::now();
     loop {
@@ -159,7 +159,7 @@ fn told(waiting: &QueueDepths, length: fn(QueueDepth) -> u64) -> String {
     queues.join(", ")
 }
 
-/// One random thing that people do.
+/// Makes one random call, such as an edit or a request.
 async fn one(controller: &Controller, random: &mut SmallRng) {
     let name = format!("{}", random.random_range(0..RESOURCES));
     let spec = match random.random_range(0..20) {
@@ -204,7 +204,7 @@ fn alive() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// Returns the number of tasks once those that end have ended.
+/// Returns the number of live tasks, after waiting for surplus ones to end.
 async fn settled_tasks(at_first: usize) -> usize {
     let begun = Instant::now();
     while alive() > at_first && begun.elapsed() < SOON {

@@ -1,4 +1,4 @@
-//! A holder that stands still for longer than its lease, and an instance that is handed over.
+//! Tests of a holder that stops for longer than its lease, and of the handover of an instance.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -9,15 +9,16 @@ use watershed_controller::{EditError, Refusal, RequestError};
 use crate::server::Server;
 use crate::task::{Ending, SOON, Task, builder, key, task};
 
-/// Short, for these tests wait for it to run out, and long enough for a loaded machine to renew it.
+/// Lease term: short, because tests wait for its end, but long enough for a loaded machine to renew the lease.
 const TERM: Duration = Duration::from_millis(2_000);
-/// Writes of a process that has lost its lease and took it back: a holder that can't keep its lease fails the test.
+/// Number of writes of a process that loses its lease and takes it back; a holder that can't keep its lease fails the
+/// test.
 const TAKEN_BACK: usize = 500;
-/// The environment of the process that stands still.
+/// Environment variable that holds the catalog's URL for the stopped process.
 const CATALOG: &str = "WATERSHED_STOPPED_CATALOG";
 
-/// Not a test: what the test starts as a process of its own. It holds the catalog and writes; when it has lost it, it
-/// says so, campaigns, and says what its handle sees.
+/// Runs a process that the test starts and stops; not a test of its own. It holds the catalog and writes. When it has
+/// lost the catalog, it reports that, campaigns, and reports what its handle sees.
 #[test]
 #[ignore = "a process that a test starts and stops"]
 fn process() {
@@ -134,7 +135,7 @@ async fn a_holder_that_stands_still_for_longer_than_its_lease_writes_nothing_and
     second.shutdown(SOON).await.unwrap();
 }
 
-/// The time without an answer when a holder is shut down and another one stands by.
+/// Measures the time without an answer when a holder is shut down while another process stands by.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planned_shutdown_hands_over_without_waiting_for_the_lease() {
     let Some(server) = Server::start() else { return };

@@ -1,10 +1,11 @@
-//! Killed at any moment, a process comes back with every write that it acknowledged.
+//! Tests that a process killed at any moment comes back with every write that it acknowledged.
 //!
-//! Real processes write to a catalog and note in a file, with fsync, what they are about to do and what was
+//! Real processes write to a catalog. Each notes in a file, with fsync, the changes it is about to make and those
 //! acknowledged. They are killed with SIGKILL after a random number of acknowledgements; then the catalog is compared
-//! with the notes: all that was acknowledged is there, and of what was under way all or nothing.
+//! with the notes: every acknowledged change is there, and every other one is there whole or not at all.
 //!
-//! `WATERSHED_CRASH_ROUNDS` says how often (30 times with `WATERSHED_PROOF=ci`), `WATERSHED_CRASH_SEED` from which seed on; a failure prints its own.
+//! `WATERSHED_CRASH_ROUNDS` is the number of rounds (30 with `WATERSHED_PROOF=ci`), and `WATERSHED_CRASH_SEED` the
+//! first seed; a failure prints its own.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
@@ -25,18 +26,21 @@ mod writer;
 
 use self::notes::{Model, Notes};
 
-/// Rounds of an ordinary run, and of one of CI.
+/// Number of rounds in an ordinary run, outside CI.
 const ROUNDS: u64 = 3;
+/// Number of rounds in a run of CI.
 const CI_ROUNDS: u64 = 30;
-/// The most acknowledgements before a process is killed.
+/// Maximum number of acknowledgements before a process is killed.
 const ACKNOWLEDGED_MAX: usize = 150;
-/// The term of a lease of Postgres here: a killed holder's has to run out before anybody can look.
+/// Term of a Postgres lease in these tests. After a holder is killed, its lease must expire before another process can
+/// read the catalog.
 const TERM: Duration = Duration::from_millis(300);
-/// The lease of who looks, and is not killed.
+/// Term of the lease of the controller that inspects the catalog and is not killed.
 const UNHURRIED: Duration = Duration::from_secs(60);
 
-/// The environment of a process that writes: where its catalog is, and its folder of notes.
+/// Environment variable that holds the path or URL of a writer's catalog.
 const CATALOG: &str = "WATERSHED_CRASH_CATALOG";
+/// Environment variable that holds the path of the folder of notes.
 const FOLDER: &str = "WATERSHED_CRASH_FOLDER";
 const SEED: &str = "WATERSHED_CRASH_SEED";
 const NUMBER: &str = "WATERSHED_CRASH_NUMBER";
@@ -61,7 +65,7 @@ async fn killed_at_any_moment_postgres_keeps_every_acknowledged_write() {
     .await;
 }
 
-/// One of the two holds the catalog, the other one asks it; either may be killed, and both at last.
+/// Kills either of two processes, the holder or the one that asks it, and in the end both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_processes_killed_at_any_moment_both_find_what_was_acknowledged() {
     let Some(server) = Server::start() else { return };
@@ -108,7 +112,7 @@ async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dy
     println!("{processes} processes, {count} rounds from seed {first}: {acknowledged} writes, none lost");
 }
 
-/// Returns the catalog, each resource built as it was declared.
+/// Returns the catalog, and checks that each resource is built as it was declared.
 fn found(controller: &Controller) -> Model {
     let mut found = Model::default();
     for resource in controller.list(watershed_controller::Select::all()).resources {
@@ -128,7 +132,7 @@ fn found(controller: &Controller) -> Model {
     found
 }
 
-/// This program again, as a process that writes.
+/// A process of this program that writes.
 struct Running {
     process: Child,
     output: Lines<BufReader<ChildStdout>>,
@@ -153,8 +157,8 @@ impl Running {
         }
     }
 
-    /// Reads so many acknowledgements; with none at all the process is killed while it opens its catalog. On a slow
-    /// machine it may lose its lease so often that its writers end before.
+    /// Waits for this many acknowledgements, or for the end of the process, which on a slow machine may lose its lease
+    /// so often that its writers end. With `count` zero, the process is killed while it opens its catalog.
     fn wait_for(&mut self, count: usize) {
         let acknowledged = |line: &String| line.ends_with("acknowledged");
         let lines = self.output.by_ref().map_while(Result::ok).filter(acknowledged);
@@ -172,7 +176,7 @@ impl Running {
     }
 }
 
-/// Its number on every system.
+/// Number of the kill signal, the same on every system.
 const SIGKILL: i32 = 9;
 
 fn number(name: &str) -> Option<u64> {

@@ -10,32 +10,32 @@ use watershed_controller::Resource;
 
 use crate::task::Task;
 
-/// Resources by name, with what they were declared as.
+/// Resources by name, each with the text that it was declared with.
 pub(super) type Model = BTreeMap<String, String>;
 
-/// One edit or batch.
+/// A part of one edit or batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Step {
-    /// Creates or updates.
+    /// Creates or updates the named resource with a text.
     Put(String, String),
-    /// Renames.
+    /// Renames a resource from the first name to the second.
     Move(String, String),
-    /// Deletes.
+    /// Deletes the named resource.
     Remove(String),
 }
 
-/// One line of notes.
+/// A line of a writer's notes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Line {
-    /// It is about to do these, together.
+    /// The writer is about to make these changes, as one edit or batch.
     Begin(Vec<Step>),
-    /// They were acknowledged.
+    /// The changes were acknowledged.
     Acknowledged,
-    /// They were refused, and nothing has changed.
+    /// The changes were refused, and nothing has changed.
     Refused,
 }
 
-/// The notes of one writer.
+/// Notes of one writer, as a file.
 #[derive(Debug)]
 pub(super) struct Notebook(File);
 
@@ -46,7 +46,7 @@ impl Notebook {
         Self(file.expect("the notes can be written"))
     }
 
-    /// On disk when this returns.
+    /// Appends a line, which is on disk when this returns.
     pub(super) fn note(&mut self, line: &Line) {
         let mut text = serde_json::to_string(line).expect("lines have a text");
         text.push('\n');
@@ -57,7 +57,7 @@ impl Notebook {
     }
 }
 
-/// The notes of all writers, each with names of its own.
+/// Notes of all writers, by writer. Each writer uses resource names of its own.
 #[derive(Debug)]
 pub(super) struct Notes {
     writers: BTreeMap<String, Vec<Line>>,
@@ -86,8 +86,8 @@ impl Notes {
         lines.filter(|line| matches!(line, Line::Acknowledged)).count()
     }
 
-    /// Fails unless what was found is what was there before with all that was acknowledged, and of what was under way
-    /// all or nothing. Returns what was found.
+    /// Checks that the catalog holds the previous resources with all acknowledged changes, and unacknowledged batches
+    /// whole or not at all. Returns the resources found.
     pub(super) fn compare(&self, before: &Model, found: &Model, story: &str) -> Model {
         let mut checked = 0;
         let mut all: std::collections::BTreeSet<&str> = self.writers.keys().map(String::as_str).collect();
@@ -110,7 +110,7 @@ impl Notes {
         found.clone()
     }
 
-    /// Returns the resources that a writer must have, and those that it may have as well.
+    /// Returns the resources that a writer must have, and those that it may have instead.
     fn ends(&self, before: &Model, writer: &str) -> (Model, Option<Model>) {
         let (mut certain, mut pending) = (before.clone(), None);
         for line in self.writers.get(writer).into_iter().flatten() {
@@ -129,7 +129,7 @@ impl Notes {
     }
 }
 
-/// The writer to whom a name belongs.
+/// Returns the writer whose resource has this name.
 fn owner(name: &str) -> &str {
     name.split_once('-').map_or(name, |(writer, _)| writer)
 }
@@ -152,7 +152,7 @@ pub(super) fn apply(model: &mut Model, steps: &[Step]) {
     }
 }
 
-/// The text that a resource is to be built with.
+/// Returns the text that a resource is to be built with.
 pub(super) fn text(resource: &Resource) -> String {
     match resource.spec::<Task>().expect("its spec can be read") {
         Task::Build(text) => text,

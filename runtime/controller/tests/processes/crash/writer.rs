@@ -1,4 +1,4 @@
-//! The process that is killed: a controller, and a few writers with names of their own.
+//! The process to be killed: a controller with a few writers, each with resource names of its own.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ use super::notes::{Line, Model, Notebook, Step, apply, text};
 use super::{CATALOG, FOLDER, NUMBER, SEED, TERM, number};
 use crate::task::{Task, builder, key, task};
 
-/// Writers of one process.
+/// Number of writers in each process.
 const WRITERS: usize = 4;
-/// Names of one writer.
+/// Number of resource names of each writer.
 const NAMES: usize = 6;
 
-/// Not a test: what the tests start as a process of its own.
+/// Runs a process that the tests start and kill; not a test of its own.
 #[test]
 #[ignore = "a process that the tests start and kill"]
 fn process() {
@@ -55,7 +55,7 @@ async fn write_for_ever(catalog: &str) {
     }
 }
 
-/// On Postgres it takes part: it may hold the catalog or ask the one that does.
+/// Opens a catalog. On Postgres, the controller may lead or follow.
 async fn open(catalog: &str) -> Controller {
     let opened = if catalog.starts_with("postgres:") {
         builder(crate::store(catalog, TERM).await).join().await
@@ -75,7 +75,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes until the process dies, or until nobody can say whether a write was carried out.
+    /// Writes until the process dies, or until the outcome of a write is unknown.
     async fn write_for_ever(mut self) {
         let mut model = self.found();
         loop {
@@ -96,7 +96,7 @@ impl Writer {
         }
     }
 
-    /// Its resources as the catalog has them.
+    /// Returns the resources of this writer as the catalog has them.
     fn found(&self) -> Model {
         let mut found = Model::new();
         for number in 0..NAMES {
@@ -145,7 +145,8 @@ impl Writer {
         self.handle.edit(batch).await.map(drop)
     }
 
-    /// An update says which version it is of: it can't be carried out twice.
+    /// Builds an edit that creates or updates a resource. An update expects the present spec version, so that it can't
+    /// be carried out twice.
     fn put(&self, name: &str, text: &str) -> Edit {
         let spec = Task::Build(text.to_owned());
         let Ok(present) = self.handle.get(key(name)) else {
