@@ -67,7 +67,7 @@ fn due_times_equal_those_of_a_reference_over_a_year_in_each_zone() {
     }
 }
 
-/// Returns whether a due time lies within two days of a clock change.
+/// Returns true if a due time lies less than two days from a clock change.
 fn due_near(change: jiff::Timestamp, due: jiff::Timestamp) -> bool {
     change.duration_since(due).abs() < jiff::SignedDuration::from_hours(48)
 }

@@ -6,8 +6,8 @@ use super::reference::{Minute, minutes};
 use super::{ZONES, at, later};
 use crate::{Grain, Interval, Intervals, Step, Zone};
 
-/// Returns a key that is equal for two minutes exactly if they lie in one interval, by the rules of metrics: dates for a
-/// day and above, the clock and its offset below.
+/// Returns a key that is equal for two minutes exactly if both lie in one interval, by the rules of metrics: dates for
+/// a day and above, the clock and its offset below.
 fn key(step: &str, minute: &Minute, latest_day: i32) -> (i64, i32) {
     let local = minute.local;
     let month = i64::from(local.year()) * 12 + i64::from(local.month()) - 1;

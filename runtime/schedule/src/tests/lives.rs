@@ -6,7 +6,7 @@ use super::reference::{Pattern, minutes};
 use super::{ZONES, at, later};
 use crate::{Concurrency, Cron, Decision, Due, REWIND_TOLERANCE, Schedule, ScheduleError, Tick, Timer, Zone};
 
-/// A small generator of equal numbers for equal seeds.
+/// Random number generator, with equal numbers for equal seeds.
 struct Dice(u64);
 
 impl Dice {

@@ -29,12 +29,12 @@ const ZONES: &[&str] = &[
     "UTC",
 ];
 
-/// Returns an instant by its text.
+/// Parses an instant.
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a test names an instant")
 }
 
-/// Returns an instant some seconds later.
+/// Returns the instant that is this many seconds later.
 fn later(instant: Timestamp, seconds: i64) -> Timestamp {
     instant + SignedDuration::from_secs(seconds)
 }

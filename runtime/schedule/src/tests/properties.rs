@@ -37,7 +37,7 @@ fn zone() -> impl Strategy<Value = Zone> {
     prop::sample::select(names.to_vec()).prop_map(|name| Zone::find(name).expect("the zone is known"))
 }
 
-/// Moments of half a century, with fractions of a second.
+/// Generates instants within half a century, to the millisecond.
 fn moment() -> impl Strategy<Value = Timestamp> {
     let from = 946_684_800_000_i64;
     (from..from + 1_577_880_000_000)

@@ -6,31 +6,31 @@ use jiff::civil::{Date, DateTime};
 
 use crate::Zone;
 
-/// One minute of a zone's clock.
+/// A minute of a zone's clock.
 #[derive(Clone, Copy)]
 pub(super) struct Minute {
-    /// Its beginning.
+    /// Start of the minute.
     pub(super) instant: Timestamp,
-    /// The time that the clock shows then.
+    /// Local time at the start of the minute.
     pub(super) local: DateTime,
-    /// The seconds that the clock is ahead of UTC.
+    /// Offset of local time from UTC, in seconds.
     pub(super) offset: i32,
 }
 
 impl Minute {
-    /// Returns the minutes that the clock shows since 1970: one more a minute, but where it is changed.
+    /// Returns the number of minutes from 1970 to the local time: it grows by one a minute, except at a clock change.
     fn number(&self) -> i64 {
         (self.instant.as_second() + i64::from(self.offset)).div_euclid(60)
     }
 }
 
-/// Returns the time that a clock shows so many minutes after 1970.
+/// Returns the local time that is this many minutes after the start of 1970.
 fn shown(number: i64) -> DateTime {
     let instant = Timestamp::from_second(number * 60).expect("the minute is representable");
     Zone::UTC.local(instant)
 }
 
-/// Returns every minute from the beginning of one year to the beginning of another, by UTC.
+/// Returns every minute from the start of one year to the start of another, in UTC.
 pub(super) fn minutes(zone: &str, from: i16, to: i16) -> Vec<Minute> {
     let zone = Zone::find(zone).expect("the zone is known");
     let instant = |year| {
@@ -55,7 +55,7 @@ pub(super) fn minutes(zone: &str, from: i16, to: i16) -> Vec<Minute> {
         .collect()
 }
 
-/// The sets of values that an expression allows, a bit for each.
+/// Sets of values that an expression allows, as bits.
 pub(super) struct Pattern {
     fields: [u64; 5],
     any_day: bool,
@@ -64,7 +64,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads numbers, lists, ranges, steps and `*`.
+    /// Parses an expression of numbers, lists, ranges, steps and `*`.
     pub(super) fn read(text: &str) -> Self {
         let parts: Vec<&str> = text.split(' ').collect();
         let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
@@ -77,7 +77,7 @@ impl Pattern {
         }
     }
 
-    /// Returns whether the clock shows a time that the expression names.
+    /// Returns true if the expression matches a local time, without regard to clock changes.
     pub(super) fn shows(&self, local: DateTime) -> bool {
         let [minutes, hours, days, months, weekdays] = &self.fields;
         let has = |field: &u64, value: i8| field & (1 << value) != 0;
@@ -90,7 +90,7 @@ impl Pattern {
         has(minutes, local.minute()) && has(hours, local.hour()) && has(months, local.month()) && date
     }
 
-    /// Returns every due time in a stretch of minutes, by the rules on the crate's page.
+    /// Lists every due time among consecutive minutes, by the rules in the documentation of the crate.
     pub(super) fn due(&self, minutes: &[Minute]) -> Vec<Timestamp> {
         let mut due = Vec::new();
         let mut latest = minutes[0].number() - 1;
@@ -112,7 +112,7 @@ impl Pattern {
     }
 }
 
-/// Returns the values of one field.
+/// Parses one field into the set of its values, as bits.
 fn values(field: &str, (low, high): (i8, i8)) -> u64 {
     let number = |text: &str| -> i8 { text.parse().expect("a number") };
     let mut values = 0;

@@ -70,8 +70,8 @@ fn a_part_lies_within_its_owner_up_to_the_boundaries() {
     assert!(!window(0, 61).is_within(&window(0, 60)));
 }
 
-/// Minute by minute through the days around both clock changes: the reference keeps a list of all occurrences and
-/// applies the three rules literally.
+/// Compares windows with a reference at every minute of the days around both clock changes. The reference lists all
+/// occurrences and applies the three rules literally.
 #[test]
 fn recurring_windows_equal_a_reference_around_clock_changes() {
     // Apart; each lead inside the teardown before; each window into the next one.
