@@ -216,7 +216,7 @@ pub struct Planner<'a, V: Value> {
     changes: u64,
     /// Number of changes up to the last look.
     changes_before: u64,
-    /// Slots to look at again, because an operation of another course ended on them.
+    /// Slots to look at again, such as slots on which an operation of an earlier course or call has ended.
     dirty: BTreeSet<Slot>,
     effects: Vec<Effect<V>>,
     log: Log,

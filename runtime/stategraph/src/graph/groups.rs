@@ -299,7 +299,7 @@ impl<V> Graph<V> {
     }
 
     /// Updates a group with all nested and enclosing ones to the intended ones: existence, descriptions, and removal of
-    /// empty groups. Linear in the groups.
+    /// empty groups. Takes time linear in the groups.
     pub(crate) fn update_groups(&mut self, intended: Option<&Self>, within: &GroupPath) {
         let own = self.groups.iter().map(|group| &group.path);
         let mut paths: BTreeSet<GroupPath> = own.filter(|path| path.is_within(within)).cloned().collect();
@@ -319,7 +319,8 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Updates the groups of these items, and groups that became empty, like [`Graph::update_groups`]. Linear in these.
+    /// Updates the groups of the given items and those that became empty, like [`Graph::update_groups`]. Takes time
+    /// linear in these groups.
     pub(crate) fn update_groups_of(&mut self, intended: Option<&Self>, slots: &[super::Slot]) {
         let emptied = self.groups.emptied.take().unwrap_or_default();
         let left = emptied.into_iter().map(|at| self.groups.path(at));

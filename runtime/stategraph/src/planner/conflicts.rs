@@ -115,7 +115,7 @@ impl<V: Value> Planner<'_, V> {
             .collect()
     }
 
-    /// Returns true if a dependency will certainly wait for this target: among several, for the one that it will rely
+    /// Returns true if a dependency will certainly wait for this target: among several targets, only for the one relied
     /// on.
     fn counts_on(&self, id: Id, at: u32, target: Id) -> bool {
         let node = self.node(id);

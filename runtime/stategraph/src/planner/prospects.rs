@@ -37,7 +37,7 @@ pub(super) struct Prospects {
     obstacles: HashMap<Id, Obstacle, BuildHasherDefault<SlotHasher>>,
     /// Items for which no replacement is begun.
     unreplaceable: IdSet,
-    /// Jobs that items get instead.
+    /// Jobs forced on items by obstacles, in place of the intended ones.
     fixed: HashMap<Id, Job, BuildHasherDefault<SlotHasher>>,
     /// Items for which the question of a recreate failed.
     unasked: IdSet,
@@ -48,7 +48,7 @@ pub(super) struct Prospects {
 }
 
 impl Prospects {
-    /// Returns the job that an item gets instead of the one that it should.
+    /// Returns the job that obstacles or a failed question force on an item; none if the job is free.
     pub(super) fn fixed(&self, id: Id) -> Option<Job> {
         let unasked = self.unasked.contains(&id).then_some(Job::Hold);
         unasked.or_else(|| self.fixed.get(&id).copied())
@@ -59,7 +59,7 @@ impl Prospects {
         self.unasked.insert(id);
     }
 
-    /// Returns the job that replaces one which this course does not carry out; none if it does.
+    /// Returns the job that an item gets instead of `job`; none if `job` can be carried out.
     pub(super) fn refuse(&mut self, id: Id, job: Job) -> Option<Job> {
         let obstacle = self.obstacles.get(&id).copied();
         let instead = match (job, obstacle) {
@@ -123,7 +123,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Finds the obstacles to recreations. Returns true if there are new ones, after which jobs must be planned again.
+    /// Finds the obstacles to recreations. Returns true if any were added, after which jobs must be planned again.
     pub(super) fn hold_up(&mut self) -> bool {
         let ids = 0..self.course.nodes.len() as Id;
         let is_open = |id: &Id| self.is_recreated(*id) || self.node(*id).job == Job::Replace;
@@ -310,7 +310,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Defers recreations, and the changes that cause them, if they wait for a background operation or a retry. Returns
-    /// true if there are new ones.
+    /// true if any were added.
     fn defer_waiting(&mut self) -> bool {
         let waiting = self.waiting();
         let changes = self.fix_changes(&waiting, Job::Defer);

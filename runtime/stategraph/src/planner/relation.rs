@@ -101,7 +101,7 @@ impl<V: Value> Planner<'_, V> {
             || other.is_none_or(|other| other.part != task.part || is_replaced(other))
     }
 
-    /// Lists the items that a modify of an earlier call is making dependent on this one.
+    /// Lists the items that a modify of an earlier call is making dependent on `target`.
     pub(super) fn about_to_need(&self, target: &Ref) -> impl Iterator<Item = &Ref> {
         let target = self.current.slot(target).and_then(|slot| self.course.known(slot));
         let coming = target.and_then(|target| self.coming.dependents.get(&target));

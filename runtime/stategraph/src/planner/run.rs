@@ -409,7 +409,7 @@ impl<V: Value> Planner<'_, V> {
             .map_or(0, |graph| graph.dependents_of(origin).len())
     }
 
-    /// Returns the dependent of such a reference, if it only counts its targets.
+    /// Returns the item's dependent at this position, if the dependent only counts its targets; none otherwise.
     pub(super) fn plain_above(&self, origin: Slot, at: usize) -> Option<Id> {
         let dependent = *self.intent.graph()?.dependents_of(origin).get(at)?;
         let above = self.course.known_intended(dependent)?;
@@ -438,8 +438,8 @@ impl<V: Value> Planner<'_, V> {
         node.open == 0
     }
 
-    /// Returns true if a dependency on several targets need not wait any more: this one serves, or none is left to wait
-    /// for.
+    /// Returns true if a dependency on several targets need not wait any more: this target serves, or none is left to
+    /// wait for.
     fn is_settled_by(&mut self, id: Id, at: usize, target: Id) -> bool {
         let Some(intent) = self.node(id).intent.clone() else {
             return true;

@@ -39,7 +39,7 @@ impl Extent {
         }
     }
 
-    /// Returns true if the graph contains such a part.
+    /// Returns true if the graph contains this part.
     fn is_in<V>(&self, graph: &Graph<V>) -> bool {
         match self {
             Self::Everything | Self::Changed(_) => true,

@@ -1,4 +1,4 @@
-//! The executor and what goes on behind it: ends, cancels, deadlines, and other executors.
+//! Tests of background operations in the executor: ends, cancels, deadlines, and other executors.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use watershed_stategraph::{
 
 use crate::worlds::r;
 
-/// Creates that go on in the background until there is a permit for them, or they are cancelled.
+/// Handler whose creates go on in the background until they get a permit or are cancelled.
 #[derive(Clone)]
 struct Slow {
     permits: Arc<Semaphore>,
-    /// Names whose create fails at its end.
+    /// Names of items whose create fails at the end.
     failing: Arc<Mutex<Vec<String>>>,
     is_stubborn: bool,
 }
@@ -87,7 +87,7 @@ async fn converge(executor: &Executor<Json>, current: &mut Graph<Json>, intended
     report.unwrap()
 }
 
-/// Returns true if there is no notice, now and for a minute.
+/// Returns true if no operation ends now or within a minute.
 async fn is_silent(executor: &Executor<Json>) -> bool {
     timeout(Duration::from_secs(60), executor.ended()).await.is_err()
 }

@@ -1,4 +1,4 @@
-//! The cost of calls in items and edges, and equal results where only the changed items are named.
+//! Tests of the cost of calls in items and edges, and of equal results when only the changed items are named.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use watershed_stategraph::{
 use crate::naive::things;
 use crate::worlds::{Drawing, draw, needs_recreate, r, refs, rng, types};
 
-/// Carries out a call, everything at once; what it looked at, and how many operations there were.
+/// Carries out a call in which every operation succeeds at once. Returns the cost of planning, and the number of
+/// operations.
 fn call(current: &mut Graph<Json>, intended: Option<&Graph<Json>>, extent: &Extent, at: u64) -> (u64, usize) {
     let (types, mut operations) = (types(), Operations::default());
     let options = Options::default();
@@ -44,7 +45,7 @@ fn name(at: usize) -> Ref {
     r(&format!("t/{at:06}"))
 }
 
-/// Each item needs those that a shape names, all before it.
+/// Builds a graph of `size` items, each of which depends on the earlier items that `shape` names.
 fn graph(size: usize, shape: impl Fn(usize) -> Vec<usize>, value: i32) -> Graph<Json> {
     let mut graph = Graph::new("g");
     for at in 0..size {
@@ -67,7 +68,7 @@ fn ladder(at: usize) -> Vec<usize> {
     (at.saturating_sub(10)..at).collect()
 }
 
-/// Returns the costs of the calls of a graph's life: made, left alone, changed everywhere, removed.
+/// Returns the costs of the calls in a graph's life: create, no change, change of every item, delete.
 fn life(size: usize, shape: fn(usize) -> Vec<usize>) -> [u64; 4] {
     let (first, second) = (graph(size, shape, 1), graph(size, shape, 2));
     let mut current = Graph::new("g");

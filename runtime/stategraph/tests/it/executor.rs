@@ -1,5 +1,5 @@
-//! The executor on a paused clock: handlers take as long, fail, panic and ignore their cancel as a seed
-//! says, and every start is checked against what is under way.
+//! Tests of the executor on a paused clock. A seed determines how long handlers take, and whether they fail, panic or
+//! ignore a cancel; every start is checked against the running operations.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -22,12 +22,12 @@ struct Stage {
     rng: SmallRng,
     is_wild: bool,
     running: BTreeSet<Ref>,
-    /// Every edge of either graph, for telling what is related.
+    /// Items of both graphs with their dependencies, to tell which items are related; none if that is not checked.
     world: Option<World>,
     done: Vec<String>,
 }
 
-/// A handler that does nothing, slowly.
+/// Handler that changes nothing, slowly.
 #[derive(Clone)]
 struct Actor(Arc<Mutex<Stage>>);
 
@@ -99,7 +99,7 @@ impl Actor {
     }
 }
 
-/// Takes the item off the stage, also when the actor panics.
+/// Guard that removes the item from the running ones, also when the actor panics.
 struct Running(Arc<Mutex<Stage>>, Ref);
 
 impl Drop for Running {

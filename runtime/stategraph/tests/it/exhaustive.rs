@@ -1,7 +1,7 @@
-//! All graphs of three items with all intents: each item absent or with one of two values, each pair
-//! connected or not, one value that cannot be modified into the other, in both graphs.
+//! Tests of all graphs of three items with all intents: each item is absent or has one of three values, one of which
+//! needs a recreate, and each pair is connected or not.
 //!
-//! `WATERSHED_PROOF=all` takes all of them, any other run as many as its share allows, drawn anew each time.
+//! `WATERSHED_PROOF=all` runs all of them. Other runs take as many as their share allows, drawn at random.
 
 use rand::Rng;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::worlds::{r, rng, types};
 
 const NAMES: [&str; 3] = ["t/a", "n/b", "t/c"];
 
-/// Each item in one of four ways: absent, plain, another value, a value that needs a recreate.
+/// Returns the index and value of each item that `code` makes present, with one of three values; the others are absent.
 fn values(code: usize) -> impl Iterator<Item = (usize, i32, i32)> {
     (0..3).filter_map(move |at| match code / 4_usize.pow(at as u32) % 4 {
         0 => None,
@@ -24,7 +24,8 @@ fn values(code: usize) -> impl Iterator<Item = (usize, i32, i32)> {
     })
 }
 
-/// The graph with these values, and an edge for each bit: six ordered pairs of items.
+/// Returns the graph with the values of `code`, an edge for each bit of `edges`, and a predicate for each bit of
+/// `conditions`. Bits stand for the six ordered pairs of items.
 fn graph(code: usize, edges: usize, conditions: usize) -> Graph<serde_json::Value> {
     let mut graph = Graph::new("g");
     let pairs = [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)];
@@ -48,7 +49,7 @@ fn graph(code: usize, edges: usize, conditions: usize) -> Graph<serde_json::Valu
     graph
 }
 
-/// Converges to a graph, checking every operation on the way; then nothing is left to do.
+/// Converges to a graph, checks every operation on the way, and checks that nothing is left to do.
 fn converge(current: &mut Graph<serde_json::Value>, intended: &Graph<serde_json::Value>, at: u64) {
     let (types, mut rng) = (types(), rng(7));
     let manners = Manners {
@@ -67,8 +68,8 @@ fn converge(current: &mut Graph<serde_json::Value>, intended: &Graph<serde_json:
     assert_eq!(again.done, [], "{before:?}\n{intended:?}");
 }
 
-/// From every graph to every other: the first has edges along one order, which covers every acyclic graph
-/// up to names.
+/// Changes every graph into every other one. The first graph has edges along one order only, which covers every acyclic
+/// graph up to names.
 fn every_change(suite: &str, edges_after: usize, conditions: impl Fn(usize) -> usize + Sync) {
     let first = |before: usize, edges: usize| {
         let mut first = Graph::new("g");

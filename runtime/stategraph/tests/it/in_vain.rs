@@ -1,5 +1,5 @@
-//! Deletes that lead to nothing, and what they took down: an item is deleted for a recreation only if that can go on,
-//! and comes back once there is none.
+//! Rule for deletes in a recreation: an item is deleted for it only if the recreation can go on, and is created again
+//! once there is nothing to recreate.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use watershed_stategraph::{Dependency, Reason, Ref};
 use crate::naive::{Thing, World, hard};
 
 impl World {
-    /// Returns what keeps a recreation from going on that an item is deleted for.
+    /// Returns an objection if an item is deleted for a recreation that can't go on, with the item in the way; none
+    /// otherwise.
     pub(crate) fn deleted_in_vain(&self, item: &Ref, reason: &Reason) -> Option<String> {
         let Reason::TargetRecreated(target) = reason else {
             return None;
@@ -26,8 +27,8 @@ impl World {
         })
     }
 
-    /// Returns true if an item may be deleted in this call, as far as it can be told: nothing that stays is above it,
-    /// and there is a reason of its own, or one of its targets that may go.
+    /// Returns true if an item may be deleted in this call: nothing above it stays, and either the item itself or one
+    /// of its targets gives a reason.
     fn can_go(&self, reference: &Ref, seen: &mut BTreeSet<Ref>) -> bool {
         if !seen.insert(reference.clone()) {
             return true;
@@ -45,7 +46,8 @@ impl World {
         has_own_reason || targets.any(|target| self.can_go(target, seen))
     }
 
-    /// Returns something that stays whatever the call does and that an item cannot be deleted before.
+    /// Returns an item that stays throughout the call, before which another item can't be deleted; none if there is
+    /// none.
     fn keeper_of(&self, reference: &Ref, seen: &mut BTreeSet<Ref>) -> Option<&Ref> {
         if !seen.insert(reference.clone()) {
             return None;
@@ -63,8 +65,8 @@ impl World {
         })
     }
 
-    /// Returns true if something exists and goes on to need a target, as no operation of this call ends that: its delete
-    /// failed and is not due yet, it is left alone, or a modify under way leaves it above the target.
+    /// Returns true if an item keeps depending on a target throughout the call: its delete failed and is not due yet,
+    /// it is stuck, or a running modify leaves it above the target.
     fn stays(&self, one: &Ref, target: &Ref) -> bool {
         let is_resting = self.resting.contains(one) && !self.wanted.contains_key(one);
         let needs_it = |thing: &Thing| hard(thing).any(|need| need.targets().any(|one| one == target));
@@ -72,7 +74,8 @@ impl World {
         !one.is_alias() && (is_resting || is_busy || self.stuck().contains(one))
     }
 
-    /// Returns an item that was taken down for a recreation and stays away, although nothing is to be recreated any more.
+    /// Returns an objection if an item that was deleted for a recreation stays absent, although nothing is to be
+    /// recreated any more.
     pub(crate) fn left_away(&self) -> Option<String> {
         let (end, stuck) = (self.end(), self.stuck());
         let away = end.iter().find(|(reference, wanted)| {
@@ -90,7 +93,7 @@ impl World {
         away.map(|(reference, _)| format!("S2: {reference} could be created, as all below it is as intended"))
     }
 
-    /// Returns true if an item is as it is intended, and so is all below it.
+    /// Returns true if an item and all items below it are as intended, with no operation running.
     fn is_settled(&self, reference: &Ref, stuck: &BTreeSet<Ref>, seen: &mut BTreeSet<Ref>) -> bool {
         if !seen.insert(reference.clone()) {
             return true;
@@ -114,7 +117,7 @@ impl World {
     }
 }
 
-/// Returns true if a dependency may make its item go although the target stays.
+/// Returns true if a dependency may cause its item to be deleted although the target stays.
 fn is_special(need: &Dependency) -> bool {
     need.recreates_when_modified() || need.predicate().is_some() || need.targets().count() > 1
 }

@@ -1,4 +1,4 @@
-//! Graphs that are stored while a call is under way, and the state that a crash then leaves.
+//! Tests of graphs stored during a call, and of the state after a crash.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -13,14 +13,14 @@ use watershed_stategraph::{
 
 use crate::worlds::r;
 
-/// The things outside, and the graph that was stored last.
+/// Outside world of the handlers, and the graph stored last.
 #[derive(Default)]
 struct Outside {
     things: Vec<Ref>,
     stored: Option<Graph<Json>>,
     writes: usize,
     under_way: usize,
-    /// Operations that began although nothing stored says so.
+    /// Operations that began although the stored graph did not announce them.
     unannounced: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ struct Outside {
 struct Shared(Arc<Mutex<Outside>>);
 
 impl Shared {
-    /// Notes an operation that the stored graph does not announce.
+    /// Records an operation as unannounced, unless the stored graph has the item in this state.
     fn begin(&self, item: &Ref, state: State) {
         let mut outside = self.0.lock().unwrap();
         let stored = outside.stored.as_ref().and_then(|graph| graph.get(item));
@@ -169,12 +169,12 @@ async fn a_call_that_changes_nothing_writes_nothing() {
     assert_eq!(writes[0], writes[1]);
 }
 
-/// Polls once; whether it is ready.
+/// Polls a future once; returns true if it is ready.
 async fn is_ready<F: Future>(mut future: Pin<&mut F>) -> bool {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
 }
 
-/// A process of its own: what it still runs ends with it.
+/// Runs a future in a runtime of its own, which stands for a process: tasks still running end with it.
 fn process<T>(life: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(life)

@@ -1,4 +1,4 @@
-//! One graph over many calls: what is true of the world, what is known of it, and what a call is about.
+//! One graph over many calls: the world, the known state of it, and the extent of each call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +10,20 @@ use watershed_stategraph::{
 use crate::naive::{Thing, World, show, things};
 use crate::worlds::{retry_of, types};
 
-/// The world, and the state that calls know of it, over many calls.
+/// A world over many calls, with the state that the calls know of it.
 pub(crate) struct Life {
     pub(crate) types: Types<Json>,
     pub(crate) world: World,
     pub(crate) current: Graph<Json>,
     pub(crate) operations: Operations<Json>,
     pub(crate) intended: Option<Graph<Json>>,
-    /// Operations in the background.
+    /// Operations that run in the background, with their items.
     pub(crate) behind: BTreeMap<OperationId, Ref>,
-    /// Ends that no call has noticed yet.
+    /// Inputs about ended or cancelled operations that no call has received yet.
     pub(crate) unnoticed: Vec<Input<Json>>,
-    /// The groups of the displaced items.
+    /// Group that each displaced item was in.
     pub(crate) displaced_from: BTreeMap<Ref, GroupPath>,
-    /// The part whose call displaced an item last.
+    /// Part whose call displaced an item last, for each displaced item.
     pub(crate) displaced_by: BTreeMap<Ref, Extent>,
     pub(crate) now: Timestamp,
     pub(crate) story: String,
@@ -79,7 +79,8 @@ impl Life {
         }
     }
 
-    /// Returns the intent of a call: for a part, the intended items there and all others as they are or were.
+    /// Returns the intent of a call: for a part, the intended items in the part, and all other items as they are or
+    /// were.
     fn wanted(&self, extent: &Extent) -> BTreeMap<Ref, Thing> {
         let intended = self.intended.as_ref().map(things).unwrap_or_default();
         if matches!(extent, Extent::Everything | Extent::Changed(_)) {
@@ -137,7 +138,7 @@ impl Life {
         wanted
     }
 
-    /// The dependencies that items outside of a part lack already.
+    /// Lists the dependencies that items outside of a part lack before the call, by item and position.
     fn broken_before(&self, extent: &Extent) -> BTreeSet<(Ref, usize)> {
         let outside = self
             .world
@@ -168,7 +169,7 @@ impl Life {
         broken.collect()
     }
 
-    /// Items whose delete failed and is not due yet, as a call finds them.
+    /// Lists the items whose delete failed and is not due yet.
     fn resting(&self) -> BTreeSet<Ref> {
         let rests = |item: &&Item<Json>| {
             let retry = retry_of(item.reference().type_name());
@@ -220,8 +221,8 @@ impl Life {
         }
     }
 
-    /// Takes an item outside of a part as it is after its replacement was given up or adopted: with that goes what the
-    /// others were to be turned to.
+    /// Makes the present form of an item outside of a part its intended form, once its replacement was given up or
+    /// adopted.
     pub(crate) fn follow(&mut self, extent: &Extent, reference: &Ref) {
         let base = reference.base();
         let is_outside = self.is_part(extent) && !self.is_inside(extent, &base);
@@ -231,7 +232,7 @@ impl Life {
         }
     }
 
-    /// Returns true if a call about one extent is about all that a call about the other was.
+    /// Returns true if a call for one extent covers everything that a call for the other covered.
     fn covers(&self, extent: &Extent, other: &Extent) -> bool {
         match (extent, other) {
             (Extent::Group(outer), Extent::Group(inner)) => inner.is_within(outer),
@@ -240,7 +241,7 @@ impl Life {
         }
     }
 
-    /// Returns true if there is still such a part, so that there may be calls about it.
+    /// Returns true if the part still exists in one of the graphs, so that calls for it are possible.
     fn has_part(&self, extent: &Extent) -> bool {
         let mut graphs = std::iter::once(&self.current).chain(&self.intended);
         graphs.any(|graph| match extent {
@@ -255,7 +256,7 @@ impl Life {
     }
 }
 
-/// The items of a graph with their places and states, as text of a line each.
+/// Formats the items of a graph with their groups and states, one line each.
 pub(crate) fn show_places(graph: &Graph<Json>) -> String {
     let all = things(graph);
     let line = |item: &Item<Json>| {

@@ -1,7 +1,7 @@
-//! The reference: slow, and meant to be obviously right.
+//! The naive reference: slow, and meant to be obviously right.
 //!
-//! It keeps a model of the world of its own, which changes only by what operations do, and says of each
-//! operation whether the rules allow it, looking at everything anew each time.
+//! It keeps its own model of the world, which only operations change, and decides for each operation whether the rules
+//! allow it, examining everything anew each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,30 +17,30 @@ pub(crate) struct Thing {
 
 #[derive(Debug, Clone)]
 pub(crate) struct World {
-    /// Things that exist.
+    /// Items that exist, with their value and dependencies.
     pub(crate) things: BTreeMap<Ref, Thing>,
-    /// Things that are intended.
+    /// Items as intended.
     pub(crate) wanted: BTreeMap<Ref, Thing>,
-    /// Operations under way.
+    /// Running operations by item, each with the form that the item is to have; none for a final delete.
     pub(crate) running: BTreeMap<Ref, (Operation, Option<Thing>)>,
-    /// Things that existed when the call began.
+    /// Items that existed when the call began.
     pub(crate) before: BTreeMap<Ref, Thing>,
-    /// Items whose create failed: nothing is there, but the handler may be told to delete the rest.
+    /// Items whose create failed: none of them exists, but a handler may be asked to delete remains.
     pub(crate) debris: BTreeSet<Ref>,
     pub(crate) failed: BTreeSet<Ref>,
-    /// True if operations of this call or an earlier one failed.
+    /// True if an operation failed in this call or an earlier one.
     pub(crate) with_failures: bool,
-    /// Items that were to be recreated and whose delete failed: it is tried again.
+    /// Items to be recreated whose delete failed, and is tried again.
     pub(crate) recreating: BTreeSet<Ref>,
-    /// Items outside of a part that were deleted for its sake, as they were.
+    /// Items outside of a part that were deleted for a call on the part, in their form before.
     pub(crate) displaced: BTreeMap<Ref, Thing>,
-    /// Dependencies, by position, that items outside of a part lacked before the call: they do not count.
+    /// Dependencies, by item and position, that items outside of a part lacked before the call. The rules ignore these.
     pub(crate) broken_before: BTreeSet<(Ref, usize)>,
     /// Items whose delete failed and is not due yet.
     pub(crate) resting: BTreeSet<Ref>,
-    /// Items that were created in this call.
+    /// Items created during this call.
     pub(crate) made: BTreeSet<Ref>,
-    /// Items that were turned to the replacement of a target: item, target.
+    /// Pairs of an item and its target, where the item has switched to the target's replacement.
     turned: BTreeSet<(Ref, Ref)>,
 }
 
@@ -116,7 +116,8 @@ impl World {
         }
     }
 
-    /// An item that depends on itself by what exists, looking only at dependencies that have no choice.
+    /// Returns an existing item that depends on itself, by dependencies with a single target only; none if there is
+    /// none.
     pub(crate) fn on_cycle(&self) -> Option<&Ref> {
         let targets = |at: &Ref, thing: &Thing| {
             let single = hard(thing).filter(|need| need.targets().count() == 1);
@@ -149,7 +150,7 @@ impl World {
         })
     }
 
-    /// All that leads from one item to another through what is intended, by alternatives that count.
+    /// Returns true if one item leads to another by intended dependencies, without the given alternatives.
     fn leads_to(&self, from: &Ref, to: &Ref, without: &BTreeSet<(Ref, usize, Ref)>) -> bool {
         let mut seen = BTreeSet::from([from.clone()]);
         let mut queue = vec![from.clone()];
@@ -174,7 +175,7 @@ impl World {
         false
     }
 
-    /// Alternatives that lead back to their item, found round by round.
+    /// Lists the alternatives that lead back to their own item, found round by round.
     pub(crate) fn left_out(&self) -> BTreeSet<(Ref, usize, Ref)> {
         let mut left_out = BTreeSet::new();
         loop {
@@ -207,7 +208,7 @@ impl World {
         }
     }
 
-    /// Items on a cycle of the intended graph, and what cannot do without them.
+    /// Lists the items on a cycle of the intended graph, and the items that can't do without them.
     pub(crate) fn stuck(&self) -> BTreeSet<Ref> {
         let without = self.left_out();
         let mut stuck: BTreeSet<Ref> = self
@@ -240,7 +241,7 @@ impl World {
         }
     }
 
-    /// Returns the things that exist in the end if nothing fails.
+    /// Returns the items that exist in the end if nothing fails.
     pub(crate) fn end(&self) -> BTreeMap<Ref, Thing> {
         let stuck = self.stuck();
         let without = self.left_out();
@@ -274,7 +275,8 @@ impl World {
         }
     }
 
-    /// Returns true if one item depends on the other, directly or through others, by the edges of either graph.
+    /// Returns true if `from` depends on `to`, directly or through other items, by the edges of either graph or of
+    /// running modifies.
     pub(crate) fn is_related(&self, from: &Ref, to: &Ref) -> bool {
         let mut seen = BTreeSet::from([from.clone()]);
         let mut queue = vec![from.clone()];
@@ -293,7 +295,7 @@ impl World {
         false
     }
 
-    /// The form that a modify under way gives an item: it may have it already.
+    /// Returns the form that a running modify gives an item, which may have it already; none without a modify.
     pub(crate) fn coming(&self, reference: &Ref) -> Option<&Thing> {
         match self.running.get(reference)? {
             (Operation::Modify, new) => new.as_ref(),
@@ -301,13 +303,14 @@ impl World {
         }
     }
 
-    /// While an item is replaced it is there all along, as the old one or the new.
+    /// Returns true if a target exists, as the old item or its replacement, and every existing form satisfies the
+    /// dependency.
     pub(crate) fn is_there(&self, target: &Ref, need: &Dependency) -> bool {
         let (old, new) = (self.things.get(target), self.things.get(&target.alias()));
         (old.is_some() || new.is_some()) && old.into_iter().chain(new).all(|thing| holds(need, &thing.value))
     }
 
-    /// Returns true if an item or its replacement is there as it must be.
+    /// Returns true if the target or its replacement exists and satisfies the dependency.
     pub(crate) fn held_before(&self, target: &Ref, need: &Dependency) -> bool {
         let both = [self.things.get(target), self.things.get(&target.alias())];
         both.into_iter().flatten().any(|thing| holds(need, &thing.value))
@@ -327,18 +330,18 @@ impl World {
         })
     }
 
-    /// Returns true if anything was turned to the replacement of an item.
+    /// Returns true if any item has switched to the target's replacement.
     pub(crate) fn is_turned_to(&self, target: &Ref) -> bool {
         self.turned.iter().any(|(_, turned)| turned == target)
     }
 
-    /// Returns true if an item has a replacement that is to stay: it is what is wanted, or others were turned to it.
+    /// Returns true if an item has a replacement that will stay: it is as intended, or other items have switched to it.
     fn is_replaced(&self, target: &Ref) -> bool {
         let alias = self.things.get(&target.alias());
         alias.is_some_and(|alias| self.is_turned_to(target) || self.wanted.get(target) == Some(alias))
     }
 
-    /// Returns the things that depend on an item and have no other target that would do.
+    /// Lists the items that depend on an item and have no other target that satisfies the dependency.
     pub(crate) fn leaning_on(&self, reference: &Ref) -> Vec<&Ref> {
         let leans = |thing: &Thing| {
             hard(thing).any(|need| {
@@ -422,7 +425,7 @@ impl World {
         }
     }
 
-    /// Changes of dependencies alone are no operation: the model takes them over where values agree.
+    /// Copies changed dependencies from the current graph where values agree, since such changes are no operation.
     pub(crate) fn relink(&mut self, current: &Graph<Json>) {
         let aliases: BTreeSet<Ref> = self.things.keys().filter(|one| one.is_alias()).cloned().collect();
         let aliases: BTreeSet<Ref> = aliases
@@ -443,14 +446,14 @@ impl World {
         }
     }
 
-    /// The targets of what exists of these.
+    /// Returns the targets of those given items that exist.
     fn below(&self, refs: &BTreeSet<Ref>) -> BTreeSet<Ref> {
         let things = refs.iter().filter_map(|one| self.things.get(one));
         let needs = things.flat_map(|thing| &thing.needs);
         needs.flat_map(Dependency::targets).cloned().collect()
     }
 
-    /// Something that could be done and was not.
+    /// Returns an objection if an operation that could be done was not; none otherwise.
     pub(crate) fn left_undone(&self) -> Option<String> {
         let end = self.end();
         for (reference, thing) in &end {

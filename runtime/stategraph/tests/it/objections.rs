@@ -8,7 +8,7 @@ use watershed_stategraph::{Dependency, Operation, Ref, Start};
 use crate::naive::{Thing, World, hard, holds};
 
 impl World {
-    /// Returns the rule that forbids to start this operation now, if one does.
+    /// Returns the rule that forbids this operation to start now; none if it may start.
     pub(crate) fn objection(&self, start: &Start<Json>) -> Option<String> {
         let item = start.reference.base();
         if self.running.contains_key(&start.reference) {
@@ -85,7 +85,7 @@ impl World {
         self.deleted_in_vain(reference, &start.reason)
     }
 
-    /// Returns true if two items depend on each other by what exists or existed when the call began.
+    /// Returns true if two items depend on each other by what exists, or existed when the call began.
     fn in_circle(&self, one: &Ref, other: &Ref) -> bool {
         let reaches = |from: &Ref, to: &Ref| {
             let mut seen = BTreeSet::new();
@@ -113,7 +113,7 @@ impl World {
         one == other || (reaches(one, other) && reaches(other, one))
     }
 
-    /// Returns true if anything makes an item go: a change of its own, or of something that it depends on.
+    /// Returns true if something requires the item's delete: a change of the item, or of an item that it depends on.
     fn may_go(&self, reference: &Ref) -> bool {
         let end = self.end();
         let stays = |one: &Ref| {

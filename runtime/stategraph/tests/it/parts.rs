@@ -11,13 +11,13 @@ use crate::worlds::{Drawing, draw, draw_value, r};
 
 const PARTS: [&str; 3] = ["one", "two", "two/inner"];
 
-/// Returns the part of an item, by its name; none for one at the root.
+/// Returns the part that an item belongs to, derived from its name; none for an item at the root.
 pub(crate) fn part_of(reference: &Ref) -> Option<&'static str> {
     let at = reference.name().bytes().map(usize::from).sum::<usize>() % 4;
     PARTS.get(at).copied()
 }
 
-/// An intended graph whose items are in parts, some of them in another one than before.
+/// Draws an intended graph whose items are in parts; about a tenth of them are in a random part or none.
 pub(crate) fn draw_in_parts(rng: &mut SmallRng, refs: &[Ref], drawing: &Drawing) -> Graph<Json> {
     let mut graph = draw(rng, refs, drawing);
     for reference in refs {
@@ -36,8 +36,8 @@ pub(crate) fn draw_in_parts(rng: &mut SmallRng, refs: &[Ref], drawing: &Drawing)
     graph
 }
 
-/// The same graph, or one in which few items are another's or not there: so that what was begun is taken back by a later
-/// intent.
+/// Returns the graph unchanged or with up to three items changed or removed, so that a later intent may undo what was
+/// begun.
 pub(crate) fn sway(rng: &mut SmallRng, base: &Graph<Json>) -> Graph<Json> {
     let mut graph = base.clone();
     let refs: Vec<Ref> = base.items().map(|item| item.reference().clone()).collect();

@@ -1,4 +1,4 @@
-//! S1: graphs are stored and compared. S13: graphs and transitions as pictures and data.
+//! Tests of S1 (graphs are stored and compared) and S13 (graphs and transitions as pictures and data).
 
 use serde_json::{Value as Json, json};
 use watershed_stategraph::{Dependency, Diagram, Graph, Item, ItemChange, Operator, Predicate};

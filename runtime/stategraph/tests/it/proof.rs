@@ -1,9 +1,8 @@
-//! The length of the random suites, and their first seed: `WATERSHED_PROOF`.
+//! Length and first seed of the random suites, as set by `WATERSHED_PROOF`.
 //!
-//! Unset, each takes a few seconds, and with `ci` a minute of one core, from the same seed every time; a number is
-//! that of the rounds, from a fresh seed, and `all` stands for those of a full proof. The seeds of
-//! `seeds.txt` are replayed first. `WATERSHED_SEED` runs one seed alone, or with `WATERSHED_PROOF` the rounds
-//! from that seed on.
+//! Unset, each suite takes a few seconds; with `ci`, a minute of one core; both use the same seeds every time. A number
+//! is the number of rounds, from a fresh seed, and `all` stands for a full proof. The seeds of `seeds.txt` are replayed
+//! first. `WATERSHED_SEED` runs one seed alone, or, with `WATERSHED_PROOF`, the rounds from that seed on.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -12,23 +11,23 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Rounds of a full proof.
+/// Number of rounds of a full proof.
 const ALL: u64 = 100_000;
 
-/// Enough to see what they have in common.
+/// Number of failures after which a suite ends; enough to see what they have in common.
 const MOST_FAILURES: usize = 20;
 
-/// Seeds that once failed: the suite's name and the seed, one a line.
+/// Seeds that once failed, one per line: name of the suite, and the seed.
 const KEPT: &str = include_str!("seeds.txt");
 
-/// The length of a suite.
+/// Length of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// As long as this, on one core.
+    /// As many rounds as fit in this time, on one core.
     Time(Duration),
-    /// So many rounds, on two cores.
+    /// This many rounds, on two cores.
     Rounds(u64),
-    /// Everything there is.
+    /// A full proof, on two cores.
     All,
 }
 
@@ -41,8 +40,8 @@ pub(crate) fn share() -> Share {
     }
 }
 
-/// Returns the first seed of a suite: a random one in a proof by hand, so that what fresh seeds find stops nobody whose
-/// change has nothing to do with it.
+/// Returns the first seed of a suite. It is random only in a proof run by hand, so that a failure of a fresh seed does
+/// not block an unrelated change.
 pub(crate) fn first_seed() -> u64 {
     match share() {
         Share::Time(_) => given_seed().unwrap_or_default(),
@@ -63,8 +62,8 @@ fn kept(suite: &str) -> impl Iterator<Item = u64> {
     of_suite.map(|(_, seed)| seed.trim().parse().expect("a seed is a number"))
 }
 
-/// As [`for_seeds`], but where the share is a time, the first seeds only: fresh ones are run by hand, so that
-/// what they find does not stop somebody whose change has nothing to do with it.
+/// Runs the first `count` seeds if the share is a time, and otherwise as [`for_seeds`]. Fresh seeds are run by hand
+/// only, so that their failures do not block an unrelated change.
 pub(crate) fn for_first_seeds(suite: &str, count: u64, round: impl Fn(u64) + Sync) {
     let is_by_hand = std::env::var_os("WATERSHED_SEED").is_some() || !matches!(share(), Share::Time(_));
     if is_by_hand {
@@ -73,7 +72,7 @@ pub(crate) fn for_first_seeds(suite: &str, count: u64, round: impl Fn(u64) + Syn
     kept(suite).chain(0..count).for_each(round);
 }
 
-/// Runs a round for each seed of the suite's share. A failure names the seeds and says what was wrong.
+/// Runs a round for each seed of the suite's share. A failure names the seeds and their errors.
 #[allow(clippy::print_stdout)] // how far a suite came is part of what it says
 pub(crate) fn for_seeds(suite: &str, round: impl Fn(u64) + Sync) {
     if let Some(seed) = given_seed().filter(|_| std::env::var_os("WATERSHED_PROOF").is_none()) {

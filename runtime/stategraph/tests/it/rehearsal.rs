@@ -1,4 +1,4 @@
-//! Runs the planner against the naive model, in an order that a seed decides.
+//! Runs of the planner against the naive reference, in an order that a seed determines.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -11,12 +11,12 @@ use watershed_stategraph::{
 use crate::naive::{World, show};
 use crate::worlds::needs_recreate;
 
-/// The behaviour of handlers.
+/// Behavior of handlers during a call.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manners {
-    /// One in so many operations fails; zero for none.
+    /// Average number of operations per failure; zero for no failures.
     pub(crate) fails: u32,
-    /// True if something failed in an earlier call.
+    /// True if an operation failed in an earlier call.
     pub(crate) with_failures: bool,
     pub(crate) limit: usize,
 }
@@ -24,12 +24,12 @@ pub(crate) struct Manners {
 pub(crate) struct Outcome {
     pub(crate) done: Vec<(Operation, Ref)>,
     pub(crate) status: Status,
-    /// The operations and their reasons, for people.
+    /// Operations and their reasons, as text for failure messages.
     pub(crate) log: String,
     pub(crate) world: World,
 }
 
-/// Runs one call to its end. Panics with what is wrong.
+/// Runs one call to its end, and panics if an operation breaks a rule.
 pub(crate) fn call(
     rng: &mut SmallRng,
     types: &Types<Json>,

@@ -1,9 +1,9 @@
-//! Random rounds of many calls on one graph: about the whole and about its three parts, with handlers that fail,
-//! cannot tell, go on in the background and are cancelled, and with crashes in between.
+//! Random rounds of many calls on one graph, for the whole and for its three parts. Handlers fail, fail to answer, go
+//! on in the background and are cancelled, and processes crash in between.
 //!
-//! Every operation is checked against the reference. What must hold whatever fails: a call that is repeated at
-//! once does nothing, a time to call again lies ahead, nothing depends on itself, a stored graph is the same
-//! when it is read, and whoever waits for an operation waits for one that goes on.
+//! Every operation is checked against the reference. Whatever fails, a call repeated at once does nothing, the next
+//! call is due in the future, no item depends on itself, a stored graph is unchanged when read again, and an item that
+//! waits for an operation waits for a running one.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -19,7 +19,8 @@ use crate::parts::{draw_extent, draw_in_parts, sway};
 use crate::proof::for_first_seeds;
 use crate::worlds::{Drawing, draw_externals, needs_recreate, r, rng, types};
 
-/// The behaviour of handlers in a call: one in this many operations, zero for none.
+/// Behavior of handlers during a call: average numbers of operations per failure and per background operation; zero for
+/// none.
 #[derive(Clone, Copy, Default)]
 struct Manners {
     fails: u32,
@@ -191,7 +192,7 @@ impl Life {
         Input::Ended { id, result }
     }
 
-    /// Ends some of what goes on in the background, cancels some, or lets all of it go down with the process.
+    /// Lets time pass: ends or cancels some background operations, or loses all in a crash.
     fn let_pass(&mut self, rng: &mut SmallRng) {
         if rng.random_ratio(1, 12) {
             self.tell("crash");
@@ -223,7 +224,7 @@ impl Life {
             .after_ms([0, 300, 1_000, 2_500, 20_000][rng.random_range(0..5)]);
     }
 
-    /// Checks the rules that every call keeps.
+    /// Checks the rules for the status that each call returns.
     fn check_status(&self, call: &Call) {
         if call.status.next.is_some_and(|next| next <= self.now) {
             self.blame("S5: the next call is due already");
@@ -238,7 +239,7 @@ impl Life {
         }
     }
 
-    /// Stores the graph and reads it again: nothing is lost.
+    /// Stores the graph, and checks that it is unchanged when read again.
     fn store(&mut self) {
         let stored = serde_json::to_string(&self.current).unwrap();
         let read: Graph<Json> = serde_json::from_str(&stored).unwrap();
@@ -263,7 +264,7 @@ impl Life {
         Some(operations.map(|one| (one.operation, one.reference)).collect())
     }
 
-    /// Calls, and once more at once: the second has nothing to do.
+    /// Makes a call, and a second one that must have nothing to do.
     fn call_twice(&mut self, rng: &mut SmallRng, extent: &Extent, manners: Manners) {
         let is_quiet = self.unnoticed.is_empty();
         let planned = self.planned(extent);
@@ -292,7 +293,8 @@ impl Life {
         }
     }
 
-    /// Everything works again and nothing is under way: the end is that of the reference.
+    /// Ends all operations successfully, and checks that the graph comes to rest in the state that the reference
+    /// expects.
     fn settle(&mut self, rng: &mut SmallRng) {
         for (id, reference) in std::mem::take(&mut self.behind) {
             let ended = self.end(id, &reference, false);
@@ -326,12 +328,12 @@ impl Life {
     }
 }
 
-/// The way in which intents follow one another.
+/// Relation of successive intents.
 #[derive(Clone, Copy, PartialEq)]
 enum Intents {
-    /// Each is drawn anew.
+    /// Each intent is drawn anew.
     Drawn,
-    /// Each differs little from one and the same.
+    /// Each intent differs little from a common base.
     Swaying,
 }
 

@@ -23,7 +23,7 @@ use watershed_stategraph::{
 
 use crate::worlds::{needs_recreate, r, types};
 
-/// The course of the next operation on an item.
+/// Deviation of the next operation on an item from immediate success.
 #[derive(Clone, Copy, PartialEq)]
 enum Manner {
     Fails,
@@ -216,7 +216,7 @@ fn insert(graph: &mut Graph<Json>, line: &str) {
     graph.insert_at(group, item).unwrap();
 }
 
-/// Runs the steps of a file; what comes back is the file as it should be.
+/// Runs the steps of a scenario file, and returns the file as it should be.
 fn play(text: &str) -> String {
     let mut out = String::new();
     let mut stage = Stage::new();

@@ -1,4 +1,4 @@
-//! Small graphs and how random ones are drawn.
+//! Small graphs, and random generation of them.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -11,8 +11,8 @@ pub(crate) fn r(text: &str) -> Ref {
     Ref::parse(text).unwrap()
 }
 
-/// Type `t` deletes first, type `n` creates first, type `y` is never tried again, type `e` is for external
-/// items. A value's `k` cannot be modified.
+/// Registers the types: `t` deletes first, `n` creates first, `o` observes, `y` is never tried again. Type `e`, for
+/// external items, has no handler. A change of `k` in a value needs a recreate.
 pub(crate) fn types() -> Types<Json> {
     let mut types = Types::new();
     let item_type = |name| ItemType::new().retry(retry_of(name));
@@ -23,7 +23,7 @@ pub(crate) fn types() -> Types<Json> {
     types
 }
 
-/// The policy by which what failed on items of a type is tried again.
+/// Returns the retry policy of a type.
 pub(crate) fn retry_of(type_name: &str) -> Retry {
     match type_name {
         "y" => Retry::Never,
@@ -48,7 +48,7 @@ pub(crate) fn rng(seed: u64) -> SmallRng {
     SmallRng::seed_from_u64(seed)
 }
 
-/// The refs that graphs of one seed are drawn from: some of each type, the same in every graph.
+/// Draws the refs that all graphs of one seed use, of several types.
 pub(crate) fn refs(rng: &mut SmallRng, drawing: &Drawing) -> Vec<Ref> {
     (0..drawing.items)
         .map(|at| {
@@ -124,7 +124,7 @@ pub(crate) fn draw_value(rng: &mut SmallRng) -> Json {
     json!({"v": rng.random_range(0..4), "k": i32::from(rng.random_bool(0.15))})
 }
 
-/// Puts some of the external items there.
+/// Removes all external items, and puts some of them back with random values.
 pub(crate) fn draw_externals(rng: &mut SmallRng, refs: &[Ref], current: &mut Graph<Json>) {
     for reference in refs.iter().filter(|reference| reference.type_name() == "e") {
         current.remove(reference);
