@@ -1,7 +1,7 @@
-//! The test of a reconciler with the kit, and what the kit says about one with a fault.
+//! The test of a reconciler with the kit, and the kit's report on a faulty reconciler.
 //!
-//! In a crate of yours `Buckets` and the calls of [`Kit`] stand in a `#[test]`, and the
-//! crate `watershed-testkit` among the dev-dependencies.
+//! In a crate of your own, put `Buckets` and the calls of [`Kit`] into a `#[test]`, and add `watershed-testkit` to the
+//! dev-dependencies.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,25 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use watershed_controller::{Context, Error, Outcome, Reconciler, Work, json_message};
 use watershed_testkit::{Kit, Outside};
 
-/// A bucket that should be there, with room for so much.
+/// Bucket that should exist, with a quota, as a spec.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Bucket {
     quota: u64,
 }
 
-/// The id that the provider gave it.
+/// Id that the provider gave the bucket, as a state.
 #[derive(PartialEq, serde::Serialize, serde::Deserialize)]
 struct Id(u64);
 
 json_message!(Bucket, format = 1);
 json_message!(Id, format = 1);
 
-/// The provider's side, for tests: buckets by their ids, each with a tag and a quota.
+/// The provider, simulated for tests: buckets by id, each with a tag and a quota.
 #[derive(Clone, Default)]
 struct Buckets(Arc<Mutex<BTreeMap<u64, (String, u64)>>>);
 
 impl Buckets {
-    /// A call is on its way, happens, and comes back. The kit interrupts it at either await.
+    /// Makes a call with an await before and after its effect; the kit may interrupt it at either.
     async fn call<T>(&self, act: impl FnOnce(&mut BTreeMap<u64, (String, u64)>) -> T) -> T {
         tokio::task::yield_now().await;
         let answer = act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -48,7 +48,7 @@ impl Buckets {
 impl Outside for Buckets {
     type Seen = Vec<(String, u64)>;
 
-    /// Ids are the provider's and may differ, so they are left out.
+    /// Returns tags and quotas without ids, because the provider may choose different ids.
     fn look(&self) -> Self::Seen {
         let buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen: Vec<_> = buckets.values().cloned().collect();
@@ -57,12 +57,12 @@ impl Outside for Buckets {
     }
 }
 
-/// The label by which a bucket is found again.
+/// Way in which a reconciler finds the bucket of a resource again.
 #[derive(Clone, Copy, PartialEq)]
 enum Finds {
-    /// By the id in its state, which a process that dies in between never wrote.
+    /// By the id in the state, which is missing if the process died before writing it.
     ByState,
-    /// By a tag that it was made with.
+    /// By the tag that the bucket was created with.
     ByTag,
 }
 

@@ -43,7 +43,7 @@ impl From<Action> for Step {
 /// A change to resources, processes or time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Creates a resource with a spec, or edits the one in this place.
+    /// Creates or edits the resource in this place, with a spec generated from `seed`.
     Put {
         place: usize,
         seed: u64,
