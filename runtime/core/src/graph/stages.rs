@@ -13,7 +13,7 @@ pub(crate) struct Pending {
     pub(super) reason: Arc<Reason>,
     /// True if a caller cancelled the pending requests; the resource is then released without an invocation.
     pub(super) cancelled: bool,
-    /// Highest priority of its requests and of those inherited from resources below.
+    /// Highest priority of the resource's requests and of requests inherited from resources below.
     pub(super) priority: Priority,
     /// Priority that its parents inherit: without the share that comes from its parents alone.
     pub(super) inheritable: Priority,

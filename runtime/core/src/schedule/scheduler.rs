@@ -21,11 +21,11 @@ const PHASES: [Phase; 3] = [Phase::Delete, Phase::Rename, Phase::Reconcile];
 /// Result of taking the first entry of a ready queue.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Start the resource, if it still may.
+    /// The resource should start, if it still may.
     Start(Slot),
-    /// Evaluate the resource first: its rank or name changed after it was queued.
+    /// The resource must be evaluated first: its rank or name changed after it was queued.
     Consider(Slot),
-    /// Ignore the entry, which no longer applies.
+    /// The entry no longer applies and is ignored.
     Stale,
 }
 

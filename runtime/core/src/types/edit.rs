@@ -116,9 +116,9 @@ pub struct NewResource {
     pub paths: Arc<[Arc<str>]>,
     /// Free-form labels by key.
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
-    /// True to leave it out of listings unless hidden resources are requested.
+    /// True to leave the resource out of listings unless hidden resources are requested.
     pub hidden: bool,
-    /// Retry policy of its own; none for the policy of its kind.
+    /// Retry policy of the resource; none for the policy of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
 }
@@ -211,7 +211,7 @@ pub struct Update {
     /// New owner, or the removal of the owner. Requests no run.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub owner: Option<Option<Uid>>,
-    /// True to leave it out of listings. Requests no run.
+    /// True to leave the resource out of listings. Requests no run.
     pub hidden: Option<bool>,
     /// New retry policy, or a return to the kind's. Requests no run, and applies at once to a present failure.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]

@@ -26,7 +26,7 @@ pub struct RefView {
 pub struct OwnedView {
     /// Row of the owned resource. Its spec, refs and name are committed; its state may not be yet.
     pub resource: Arc<Row>,
-    /// True if it counts as failed: an error, a cycle, or a wait for a ref or a name.
+    /// True if the resource counts as failed: an error, a cycle, or a wait for a ref or a name.
     pub failed: bool,
 }
 

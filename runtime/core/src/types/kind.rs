@@ -57,7 +57,7 @@ impl Default for Nudging {
     }
 }
 
-/// Tells whether and when a transient error is retried.
+/// Policy for whether and when a transient error is retried.
 ///
 /// ```
 /// use std::time::Duration;
@@ -152,7 +152,7 @@ pub struct KindOptions {
     pub spec_format: u32,
     /// Version of the state message.
     pub state_format: u32,
-    /// True if its resources must settle once before any other regular invocation starts.
+    /// True if resources of the kind must settle once before any other regular invocation starts.
     pub first: bool,
     /// Resources that are requested at a start.
     pub at_start: AtStart,
@@ -162,7 +162,7 @@ pub struct KindOptions {
     pub on_timed_ancestor: OnTimedAncestor,
     /// Maximum number of invocations of this kind at a time; none for no limit of its own.
     pub concurrency: Option<usize>,
-    /// Pool against whose limit its invocations also count; none for no pool.
+    /// Pool against whose limit invocations of the kind also count; none for no pool.
     pub pool: Option<Pool>,
     /// Intervals at which nudges of one resource are accepted.
     pub nudging: Nudging,

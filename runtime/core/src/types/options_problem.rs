@@ -22,7 +22,7 @@ pub enum OptionsProblem {
     Kind {
         /// Kind with the invalid name.
         kind: Kind,
-        /// Reason why its name is invalid.
+        /// Reason why the name of the kind is invalid.
         problem: NameProblem,
     },
     /// The kind's concurrency is 0, so none of its resources would ever run.

@@ -39,7 +39,7 @@ impl Priority {
     }
 }
 
-/// The running invocations below a resource that its request cancels.
+/// Running invocations below a requested resource that the request cancels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Cancels {
     None,
@@ -62,31 +62,31 @@ pub(crate) enum Cancels {
 pub enum Trigger {
     /// The controller started (request 1).
     Start,
-    /// The resource was created by an edit (2).
+    /// The resource was created by an edit (request 2).
     Created,
-    /// The spec or refs changed (2).
+    /// The spec or refs changed (request 2).
     Edited,
-    /// An edit gave the resource another name (2).
+    /// An edit gave the resource another name (request 2).
     Renamed,
-    /// An edit marked the resource for deletion (2).
+    /// An edit marked the resource for deletion (request 2).
     Deleted,
-    /// The target of a ref appeared or disappeared (2).
+    /// The target of a ref appeared or disappeared (request 2).
     RefChanged,
-    /// A parent has finished a run (3).
+    /// A parent has finished a run (request 3).
     Parent,
-    /// A caller requested a reconcile (4).
+    /// A caller requested a reconcile (request 4).
     Requested,
-    /// A caller requested that the work be done again (4).
+    /// A caller requested that the work be done again (request 4).
     Refresh,
-    /// The requeue time was due (5).
+    /// The requeue time was due (request 5).
     Retrigger,
-    /// The resync interval passed (6).
+    /// The resync interval passed (request 6).
     Resync,
-    /// A failed run is retried (7).
+    /// A failed run is retried (request 7).
     Retry,
-    /// Something outside changed (8).
+    /// Something outside changed (request 8).
     Nudge,
-    /// The obstacle to a run is gone (9).
+    /// The obstacle to a run is gone (request 9).
     Recovered,
 }
 
@@ -358,7 +358,7 @@ impl Reason {
         self.links().all(says_no_more)
     }
 
-    /// Lists this reason and those before it, latest first.
+    /// Lists this reason and its earlier causes, latest first.
     fn links(&self) -> impl Iterator<Item = &Reason> {
         std::iter::successors(Some(self), |reason| reason.before.as_deref())
     }
