@@ -165,7 +165,7 @@ impl Worker {
         self.shared.wake();
     }
 
-    /// Polls an invocation once. One that must wait continues as a task of its own.
+    /// Polls an invocation once; if it must wait, it continues as a task of its own.
     async fn begin(&mut self, invocation: Invocation) {
         self.unreported += 1;
         let channel = invocation.channel();
