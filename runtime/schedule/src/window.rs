@@ -24,7 +24,7 @@ pub struct Margins {
 pub enum Phase {
     /// The time before the lead begins.
     Before,
-    /// The lead, from `start - lead`.
+    /// Lead time before the window, from `start - lead`.
     Approaching,
     /// The window itself, from `start`.
     Active,
