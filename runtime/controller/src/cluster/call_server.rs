@@ -154,7 +154,7 @@ pub(crate) async fn write_answers(
                 Ok(()) => break,
                 Err(CommitError::LeaseLost) => return,
                 Err(CommitError::Failed(message) | CommitError::Full(message)) => {
-                    tracing::debug!(error = %message, "answers are given resume");
+                    tracing::debug!(error = %message, "answers could not be given and are given again");
                     sleep(RETRY).await;
                 }
             }

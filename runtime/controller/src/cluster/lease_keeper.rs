@@ -27,7 +27,7 @@ pub(crate) async fn keep(
             Ok(Ok(())) => Signal::Renewed,
             Ok(Err(CommitError::LeaseLost)) => Signal::LeaseLost,
             Ok(Err(CommitError::Failed(message) | CommitError::Full(message))) => {
-                tracing::warn!(error = %message, "the lease was not renewed and is tried resume");
+                tracing::warn!(error = %message, "the lease was not renewed: the renewal is tried again");
                 sleep(lease.term / RETRY).await;
                 continue;
             }

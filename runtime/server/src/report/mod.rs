@@ -8,7 +8,7 @@
 //! | [`data_tests`] | tests of models and what they came to |
 //! | [`explain`] | why something is not running: root causes |
 //! | [`freshness`] | rows that are older than they may be |
-//! | [`health`] | how resources resource_health, and the root causes of what is blocked |
+//! | [`health`] | the health of resources, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
 //! | [`difference`] | what became of declarations between two readings |
 //! | [`made`] | which models read what migrations made |
