@@ -252,7 +252,7 @@ pub struct Edit {
     pub target: Target,
     /// Preconditions of the edit.
     pub expect: Expect,
-    /// What happens to the target: creation, new columns, another name, or deletion.
+    /// Change of the target: creation, new columns, another name, or deletion.
     pub change: Change,
     /// Origin of the edit, as text for people: the path of a file, for instance. None if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
