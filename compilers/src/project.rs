@@ -234,6 +234,16 @@ impl Project {
         &self.manifest.mock_users
     }
 
+    /// Folders and files that everybody may read, without a leading slash.
+    pub fn public_paths(&self) -> &[String] {
+        &self.manifest.public_paths
+    }
+
+    /// Returns true if the manifest leaves a path out of the project.
+    pub fn ignores(&self, path: &str) -> bool {
+        self.files.is_ignored(path)
+    }
+
     /// Returns the bounds of the trash that the manifest sets.
     pub fn trash(&self) -> Trash {
         self.manifest.trash

@@ -108,6 +108,8 @@ pub(crate) struct Manifest {
     pub(crate) theme: String,
     /// Folders and files to ignore, without a leading slash.
     pub(crate) ignore_paths: Vec<String>,
+    /// Folders and files that are served to everybody, without a leading slash.
+    pub(crate) public_paths: Vec<String>,
     pub(crate) trash: Trash,
     /// True if the engine must not install extensions.
     pub(crate) no_installs: bool,

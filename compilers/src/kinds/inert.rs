@@ -22,7 +22,6 @@ const fn inert(key: &'static str, instead: &'static str) -> Inert {
     Inert { key, instead }
 }
 
-const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
 const NOBODY_ASKS: &str = "there is no assistant that could be asked";
 const KEPT: &str = "the file stands in the project's state, and goes with messages";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
@@ -79,10 +78,9 @@ const DASHBOARD: [Inert; 1] = [inert("ai_prompts", NOBODY_ASKS)];
 const API: [Inert; 1] = [inert("openapi", "nothing is served over HTTP yet")];
 
 /// Keys of the manifest that have no effect.
-const MANIFEST: [Inert; 3] = [
+const MANIFEST: [Inert; 2] = [
     inert("ai_prompts", NOBODY_ASKS),
     inert("features", "nothing is served yet, so there is nothing to switch"),
-    inert("public_paths", NOBODY_SERVES),
 ];
 
 /// Reports keys without effect in a resource's merged settings, except those from the manifest's defaults, which are

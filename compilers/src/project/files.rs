@@ -64,7 +64,7 @@ impl Files {
         true
     }
 
-    fn is_ignored(&self, path: &str) -> bool {
+    pub(super) fn is_ignored(&self, path: &str) -> bool {
         !MANIFESTS.contains(&path) && is_below(path, self.ignored.iter().map(String::as_str))
     }
 

@@ -193,7 +193,6 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     let mock_users = mock_users(fields);
     let (title, name) = (fields.text("title"), fields.text("name"));
     let display_name = fields.text("display_name").or(title).or(name).unwrap_or_default();
-    fields.texts("public_paths");
     Manifest {
         olap_connector_at: fields.value_at("olap_connector"),
         trash_at: fields.value_at("trash"),
@@ -206,6 +205,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         models: defaults(fields, "models", FileKind::Kind(Kind::Model)),
         sources: defaults(fields, "sources", FileKind::Source),
         ignore_paths: ignore_paths(fields),
+        public_paths: public_paths(fields),
         trash: trash::take(fields),
         no_installs: fields.bool("install_extensions") == Some(false),
         mock_users,
@@ -390,6 +390,29 @@ fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
         found.insert(kind, map);
     }
     found
+}
+
+/// Folders whose files everybody may read: `public`, unless the manifest names others.
+fn public_paths(fields: &mut Fields<'_>) -> Vec<String> {
+    let at = fields.key_at("public_paths");
+    let Some(named) = fields.texts("public_paths") else {
+        return vec!["public".to_owned()];
+    };
+    let mut paths = Vec::new();
+    for path in named {
+        let plain = path.trim_start_matches("./").trim_matches('/');
+        if plain.split('/').all(|part| !matches!(part, "" | "." | "..")) {
+            paths.push(plain.to_owned());
+            continue;
+        }
+        let at = at.unwrap_or(At::start(Role::Manifest));
+        let message = format!("public path \"{path}\" names no folder below the project");
+        let hint = "name one of its folders, such as `public`";
+        fields
+            .findings()
+            .add_with_hint(at, Code::InvalidValue, message, hint);
+    }
+    paths
 }
 
 fn ignore_paths(fields: &mut Fields<'_>) -> Vec<String> {

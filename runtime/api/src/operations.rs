@@ -95,6 +95,7 @@ macro_rules! for_each_operation {
             Compile, compile, "compile", Query, Reads, CompileRequest, CompileDocument;
             Export, export, "export", Query, Reads, ExportRequest, ExportDocument;
             Metrics, metrics, "metrics", Read, Reads, MetricsRequest, MetricsAnswer;
+            MetricsBounds, metrics_bounds, "metrics-bounds", Read, Reads, MetricsBoundsRequest, MetricsBoundsDocument;
             Call, call, "call", Read, Reads, CallRequest, CallAnswer;
             Report, report, "report", Operate, Reads, ReportRequest, CallAnswer;
             AlertTest, alert_test, "alert-test", Operate, Reads, AlertTestRequest, AlertTestDocument;

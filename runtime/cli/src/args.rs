@@ -16,7 +16,7 @@ mod rows;
 mod shared;
 
 use super::candidates::complete_names;
-use super::values::{Limit, Size, Variable, Wait};
+use super::values::{Limit, Since, Size, Variable, Wait, outcome};
 pub(super) use asked::{Alert, AlertAction, AlertTest, Call, Report, ReportAction, ReportRun, Snooze};
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
 pub(super) use managed::{Event, Set};
@@ -24,6 +24,7 @@ pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Partitions, Query, Show};
 pub(super) use shared::Shared;
+use watershed_api::documents::Outcome;
 use watershed_api::request::Selection;
 use watershed_reconcilers::model::sample::Sample;
 
@@ -393,6 +394,20 @@ pub(super) struct History {
     /// Maximum number of runs.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u64,
+    /// Only runs that began at that time in UTC or later, or within so long until now.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Since>,
+    /// Only runs that began before that time in UTC, or longer ago.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<Since>,
+    /// Only runs that ended so: `done`, `failed`, `skipped`, `cancelled`, `unchanged`; may be repeated.
+    #[arg(long, value_name = "OUTCOME", value_parser = outcome)]
+    pub outcome: Vec<Outcome>,
+    /// The page behind one that ended with this token (`next` in JSON).
+    #[arg(long, value_name = "TOKEN")]
+    pub page: Option<String>,
+    #[command(flatten)]
+    pub choice: Choice,
 }
 
 /// `explain`

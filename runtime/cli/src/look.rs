@@ -98,6 +98,11 @@ pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) ->
         ops::History::request(HistoryRequest {
             name: args.name.clone(),
             limit: args.limit,
+            from: args.from.map(|from| from.0),
+            until: args.until.map(|until| until.0),
+            outcomes: args.outcome.clone(),
+            selection: args.choice.selection(),
+            page: args.page.clone(),
         }),
     )
 }
@@ -109,6 +114,7 @@ pub(super) fn partitions(console: &mut Console, shared: &Shared, args: &Partitio
         name: args.name.clone(),
         errored: args.errored,
         limit: args.limit,
+        ..PartitionsRequest::default()
     };
     ask(console, shared, format, ops::Partitions::request(request))
 }

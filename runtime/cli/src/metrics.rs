@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use watershed_api::operations::ops;
-use watershed_api::request::{AnswerOptions, MetricsRequest};
+use watershed_api::request::{AnswerOptions, MetricsBoundsRequest, MetricsRequest};
 use watershed_api::{Exit, Operation as _};
 use watershed_compilers::nearest_name;
 use watershed_reconcilers::project_parser::compilation;
@@ -29,6 +29,18 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
         Some(typed) => Some(attributes(shared, &location, typed)?),
         None => None,
     };
+    if let Some(name) = args.name.as_deref().filter(|_| args.bounds) {
+        let view = name.strip_prefix("metrics_view/").unwrap_or(name).to_owned();
+        let through = args.through.clone();
+        let request = MetricsBoundsRequest { view, user, through };
+        return ask_at(
+            console,
+            shared,
+            &location,
+            format,
+            ops::MetricsBounds::request(request),
+        );
+    }
     let shown = match console.result_is_terminal() && !look::is_for_programs(format) {
         true => look::SCREEN_LIMIT,
         false => look::TABLE_LIMIT,

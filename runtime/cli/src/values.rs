@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
-use watershed_api::documents::Time;
+use watershed_api::documents::{Outcome, Time};
 use watershed_compilers::parse_size;
 
 /// `KEY=VALUE` of `--env`.
@@ -183,6 +183,20 @@ impl FromStr for Size {
         size.map(Self)
             .ok_or_else(|| "a size such as `512MB`, `4GB` or `2GiB` was expected".to_owned())
     }
+}
+
+/// Reads an outcome of runs.
+pub(super) fn outcome(typed: &str) -> Result<Outcome, String> {
+    const ALL: [Outcome; 6] = [
+        Outcome::Done,
+        Outcome::Failed,
+        Outcome::Skipped,
+        Outcome::Cancelled,
+        Outcome::Unchanged,
+        Outcome::NotSelected,
+    ];
+    let known = ALL.into_iter().find(|outcome| outcome.as_str() == typed);
+    known.ok_or_else(|| format!("one of {}", ALL.map(Outcome::as_str).join(", ")))
 }
 
 #[cfg(test)]

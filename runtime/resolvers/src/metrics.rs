@@ -291,6 +291,27 @@ impl Views<'_> {
         Ok(extent.and_then(|extent| extent.watermark.or(extent.latest)))
     }
 
+    /// Returns the time dimension of a view with its ends over the rows that the viewer may see (Q17); none without a time
+    /// dimension.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub async fn ends(&self, question: Question<'_>) -> Result<Option<(String, Extent)>, MetricsError> {
+        let viewer = question.viewer;
+        let mut found = self.metrics_view(&question.query.metrics_view)?;
+        found.attributes = attributes(&found, viewer);
+        let policy = self.policy(&found, question).await?;
+        let time = found.view.time_dimension.clone();
+        let names: Vec<String> = Some(time.clone())
+            .into_iter()
+            .filter(|time| !time.is_empty())
+            .collect();
+        let times = self.extents(&found, &policy, &names, question.now).await;
+        let times = times.map_err(|error| viewer.unspoken(error))?;
+        let extent = times.get(&time.to_lowercase()).copied().unwrap_or_default();
+        Ok(names.into_iter().next().map(|time| (time, extent)))
+    }
+
     /// Returns the first day of the week and the first month of the year in a view's calendar; 0 if not set.
     pub fn first_of_calendar(&self, view: &str) -> (u32, u32) {
         let found = self.metrics_view(view);

@@ -104,6 +104,7 @@ pub(crate) fn case(line: &Info) -> (Value, Agreement) {
                 "sort": [{"name": "origin"}]}, "condition": null, "having": null, "user": null, "options": options}),
             Same(&[]),
         ),
+        "metrics-bounds" => (json!({"view": "delays"}), Same(&[])),
         "call" => (
             json!({"api": "by_origin", "args": {"origin": "JFK"}, "user": null, "options": options}),
             Same(&[]),

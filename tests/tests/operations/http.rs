@@ -62,6 +62,7 @@ fn call(route: &Route) -> (String, Value) {
         "snooze" => ("alert", "bad", json!({"until": null})),
         "evaluate" => ("alert", "bad", json!({})),
         "tree" => ("managed", "thing", json!({})),
+        "bounds" => ("", "delays", json!({})),
         "query" => (
             "",
             "delays",
@@ -75,6 +76,8 @@ fn call(route: &Route) -> (String, Value) {
             "",
             json!({"specversion": "1.0", "id": "1", "source": "/a", "type": "b"}),
         ),
+        "{*path}" if route.path.starts_with("/files/") => ("", "models/late.sql", json!({})),
+        "{*path}" => ("", "public/logo.svg", json!({})),
         _ if route.path.starts_with("/api/") => ("", "by_origin", json!({"origin": "JFK"})),
         _ if route.path.ends_with("/run") && route.path.starts_with("/resources") => {
             ("report", "late", json!({}))
@@ -82,7 +85,7 @@ fn call(route: &Route) -> (String, Value) {
         _ => ("model", "late", json!({})),
     };
     let path = route.path.replace("{kind}", kind);
-    let path = ["{name}", "{view}", "{id}"]
+    let path = ["{name}", "{view}", "{id}", "{*path}"]
         .iter()
         .fold(path, |path, word| path.replace(word, name));
     let query = match (route.words(), body.as_object()) {
@@ -138,7 +141,13 @@ fn plain(value: &mut Value, folder: &str) {
         "engine_bytes_after",
     ];
     match value {
-        Value::String(text) => *text = text.replace(&format!("{folder}/"), "").replace(folder, "."),
+        Value::String(text) => {
+            *text = text.replace(&format!("{folder}/"), "").replace(folder, ".");
+            // How long a replica took to be ready.
+            if let Some((told, _)) = text.split_once(" after ") {
+                *text = told.to_owned();
+            }
+        }
         Value::Array(values) => values.iter_mut().for_each(|value| plain(value, folder)),
         Value::Object(fields) => {
             fields.retain(|key, _| !TIMES.contains(&key.as_str()));

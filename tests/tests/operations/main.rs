@@ -2,11 +2,13 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `pages` | lists by the page, and bounds that are refused |
 //! | `project` | a project with a resource of every kind that an operation is about |
 //! | `cases` | a good request for each operation |
 //! | `attacks` | requests that no program of ours sends |
 //! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
+//! | `files` | files of the project over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
 //! | `secrets` | planted secrets, which no answer has |
 //! | `stream` | the stream of changes, which misses nothing |
@@ -16,7 +18,9 @@ mod attacks;
 mod cases;
 mod client;
 mod codes;
+mod files;
 mod http;
+mod pages;
 mod project;
 mod secrets;
 mod stream;

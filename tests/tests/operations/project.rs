@@ -38,6 +38,7 @@ const FILES: &[(&str, &str)] = &[
         "thing.sh",
         "case $1 in observe) printf '{\"stage\": \"%s\"}' \"$(cat thing 2>/dev/null || echo absent)\";; *) echo \"$1\" > thing;; esac\n",
     ),
+    ("public/logo.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>\n"),
     ("data/1.csv", "id,v\n1,10\n"),
     ("data/2.csv", "id,v\n2,20\n"),
     (

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{At, Health, LastRun, Link, Phase, Reason, ResourceError, ResourceName, Time};
+use super::{Action, At, Health, LastRun, Link, Phase, Reason, ResourceError, ResourceName, Time};
 
 /// The reason why a resource, or the project, is not further than it is: the root causes, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,6 +85,9 @@ pub struct RootCause {
     pub message: String,
     /// A hint at a way to fix it.
     pub hint: Option<String>,
+    /// The operations that the hint names, for programs that offer them as buttons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
     /// The failure behind it.
     pub error: Option<ResourceError>,
     /// The place in the project's files.

@@ -23,6 +23,12 @@ pub struct HistoryDocument {
     /// The transitions of jobs, services and managed resources, evaluations of alerts and files of reports, the latest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<HistoryTransition>,
+    /// The token of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The time of the earliest run that was looked at; absent where all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched_since: Option<Time>,
     /// The end of the last process, if it could not store what it did any more; none if it did, or one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<EndedEarly>,

@@ -93,3 +93,25 @@ pub struct MetricsRange {
     /// The first instant after it.
     pub end: String,
 }
+
+/// The ends of a metrics view's time dimension, over the rows that the viewer may see.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricsBoundsDocument {
+    /// Name and version of this form: `watershed.metrics-bounds/1`.
+    pub schema: String,
+    /// The metrics view.
+    pub metrics_view: String,
+    /// The time dimension; null where the view has none, and no ends.
+    pub time_dimension: Option<String>,
+    /// The earliest time; null where there is no row.
+    pub earliest: Option<String>,
+    /// The latest time.
+    pub latest: Option<String>,
+    /// The time up to which the data is complete: that of the view's `watermark`, or else the latest.
+    pub watermark: Option<String>,
+}
+
+impl MetricsBoundsDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.metrics-bounds/1";
+}

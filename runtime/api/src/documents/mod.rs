@@ -4,6 +4,7 @@
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
 //! added; none is renamed or removed.
 
+mod action;
 mod alert_test;
 mod backup;
 mod call;
@@ -36,6 +37,7 @@ mod stats;
 mod time;
 mod trash;
 
+pub use action::{Action, ActionCall};
 pub use alert_test::{AlertTestDocument, TestedReceiver};
 pub use backup::{BackupAction, BackupDocument};
 pub use call::CallDocument;
@@ -54,7 +56,7 @@ pub use graph::{Edge, GraphDocument, Node};
 pub use history::{EndedEarly, HistoryDocument, HistoryRun, HistoryTransition, Moment, Repeats};
 pub use instances::{InstanceEntry, InstanceState, InstancesDocument};
 pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
-pub use metrics::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
+pub use metrics::{MetricsBoundsDocument, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 pub use name::ResourceName;
 pub use operate::{OperateDocument, Operated, Operation};
 pub use partitions::{PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument};
@@ -88,6 +90,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("event", schemars::schema_for!(Event)),
         ("query", schemars::schema_for!(QueryDocument)),
         ("metrics", schemars::schema_for!(MetricsDocument)),
+        ("metrics-bounds", schemars::schema_for!(MetricsBoundsDocument)),
         ("call", schemars::schema_for!(CallDocument)),
         ("alert-test", schemars::schema_for!(AlertTestDocument)),
         ("export", schemars::schema_for!(ExportDocument)),

@@ -24,6 +24,9 @@ pub struct PartitionsDocument {
     pub counts: PartitionTotals,
     /// The partitions that were asked for, the latest run first.
     pub partitions: Vec<PartitionEntry>,
+    /// The token of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 impl PartitionsDocument {

@@ -62,3 +62,16 @@ impl At {
         first.map(|(_, name)| name.clone()).unwrap_or_default()
     }
 }
+
+/// Encodes a segment of a path, or a value of a query.
+pub fn encoded(segment: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    let mut text = String::new();
+    for byte in segment.bytes() {
+        match plain(byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}

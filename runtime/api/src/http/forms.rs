@@ -9,25 +9,28 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::at::At;
+use super::limit::Limit;
 use crate::documents::{
     CallDocument, DoctorDocument, EngineDocument, ExplainDocument, GcDocument, GraphDocument,
-    HistoryDocument, LogsDocument, MetricsDocument, OperateDocument, PartitionsDocument, PlanDocument,
-    RunDocument, StatsDocument, TestsDocument, Time, TrashDocument,
+    HistoryDocument, LogsDocument, MetricsBoundsDocument, MetricsDocument, OperateDocument, Outcome,
+    PartitionState, PartitionsDocument, PlanDocument, RunDocument, StatsDocument, TestsDocument, Time,
+    TrashDocument,
 };
 use crate::operations::{Operation, ops};
 use crate::request::{
     AnswerOptions, CallRequest, EventRequest, ExplainRequest, GraphRequest, HistoryRequest, LogsRequest,
-    MetricsRequest, NamedRun, NamesRequest, NoInput, PartitionChoice, PartitionsRequest, PlanRequest,
-    ProgramOutput, RefreshRequest, ReportRequest, RestartRequest, RollbackRequest, RunRequest, ScaleRequest,
-    Selection, SetRequest, SnoozeRequest, TestRequest, TrashEmptyRequest, TrashRestoreRequest,
+    MetricsBoundsRequest, MetricsRequest, NamedRun, NamesRequest, NoInput, PartitionChoice,
+    PartitionsRequest, PlanRequest, ProgramOutput, RefreshRequest, ReportRequest, RestartRequest,
+    RollbackRequest, RunRequest, ScaleRequest, Selection, SetRequest, SnoozeRequest, TestRequest,
+    TrashEmptyRequest, TrashRestoreRequest,
 };
 
-/// The entries of a list that says nothing of their number: a screenful.
-const SCREENFUL: u64 = 100;
-/// The most entries of one answer.
-const MOST: u64 = 1_000;
-/// The most rows of an answer in JSON.
-const MOST_ROWS: u64 = 10_000;
+/// The entries of a list: a screenful, unless more are wanted.
+pub type Entries = Limit<100, 1_000>;
+/// The lines of those that were written before.
+type Lines = Limit<100, 1_000, 0>;
+/// The rows of an answer in JSON.
+type MostRows = Limit<10_000, 10_000>;
 
 /// A query or body, of which the input of an operation is made.
 pub trait Form: DeserializeOwned + JsonSchema {
@@ -176,13 +179,56 @@ form!(Graph, Graph, GraphDocument, |self, _at| GraphRequest {
 #[schemars(rename = "HistoryForm")]
 pub struct History {
     /// The most runs, at most 1,000; 100 unless said.
-    #[schemars(range(min = 1, max = 1000))]
-    pub limit: Option<u64>,
+    pub limit: Entries,
+    /// The time before which runs are left out that began then.
+    pub from: Option<Time>,
+    /// The time from which on runs are left out that began then.
+    pub until: Option<Time>,
+    /// The outcomes that are meant; all if there is none.
+    pub outcome: Vec<Outcome>,
+    /// The token of the page, as the page before gave it.
+    pub page: Option<String>,
 }
 
 form!(History, History, HistoryDocument, |self, at| HistoryRequest {
     name: at.name(),
-    limit: self.limit.unwrap_or(SCREENFUL).min(MOST),
+    limit: self.limit.get(),
+    from: self.from,
+    until: self.until,
+    outcomes: self.outcome,
+    page: self.page,
+    ..HistoryRequest::default()
+});
+
+/// The query of past runs of all resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "PastForm")]
+pub struct Past {
+    /// The resources that are meant; all if there is none.
+    pub select: Vec<String>,
+    /// The ones that are left out of those.
+    pub exclude: Vec<String>,
+    /// The most runs, at most 1,000; 100 unless said.
+    pub limit: Entries,
+    /// The time before which runs are left out that began then.
+    pub from: Option<Time>,
+    /// The time from which on runs are left out that began then.
+    pub until: Option<Time>,
+    /// The outcomes that are meant; all if there is none.
+    pub outcome: Vec<Outcome>,
+    /// The token of the page, as the page before gave it.
+    pub page: Option<String>,
+}
+
+form!(Past, History, HistoryDocument, |self, _at| HistoryRequest {
+    name: None,
+    limit: self.limit.get(),
+    from: self.from,
+    until: self.until,
+    outcomes: self.outcome,
+    page: self.page,
+    selection: selection(self.select, self.exclude),
 });
 
 /// The query of partitions.
@@ -192,16 +238,27 @@ form!(History, History, HistoryDocument, |self, at| HistoryRequest {
 pub struct Partitions {
     /// True for those that failed alone.
     pub errored: bool,
+    /// The phases that are meant; all if there is none.
+    pub phase: Vec<PartitionState>,
+    /// The first key of a range.
+    pub from: Option<String>,
+    /// The key behind the last one of a range.
+    pub to: Option<String>,
     /// The most partitions, at most 1,000; 100 unless said.
-    #[schemars(range(min = 1, max = 1000))]
-    pub limit: Option<u64>,
+    pub limit: Entries,
+    /// The token of the page, as the page before gave it.
+    pub page: Option<String>,
 }
 
 form!(Partitions, Partitions, PartitionsDocument, |self, at| {
     PartitionsRequest {
         name: at.one(),
         errored: self.errored,
-        limit: self.limit.unwrap_or(SCREENFUL).min(MOST),
+        limit: self.limit.get(),
+        phases: self.phase,
+        from: self.from,
+        to: self.to,
+        page: self.page,
     }
 });
 
@@ -211,8 +268,7 @@ form!(Partitions, Partitions, PartitionsDocument, |self, at| {
 #[schemars(rename = "LogsForm")]
 pub struct Logs {
     /// The most lines of those that were written before, at most 1,000; 100 unless said.
-    #[schemars(range(max = 1000))]
-    pub limit: Option<u64>,
+    pub limit: Lines,
     /// The time before which lines are left out.
     pub since: Option<Time>,
     /// True for a stream of events that goes on with what is written from now on.
@@ -221,7 +277,7 @@ pub struct Logs {
 
 form!(Logs, Logs, LogsDocument, |self, at| LogsRequest {
     name: at.one(),
-    limit: self.limit.unwrap_or(SCREENFUL).min(MOST),
+    limit: self.limit.get(),
     follow: self.follow,
     since: self.since,
     program: None,
@@ -233,8 +289,7 @@ form!(Logs, Logs, LogsDocument, |self, at| LogsRequest {
 #[schemars(rename = "OutputForm")]
 pub struct Output {
     /// The most lines of those that were written before, at most 1,000; 100 unless said.
-    #[schemars(range(max = 1000))]
-    pub limit: Option<u64>,
+    pub limit: Lines,
     /// The time before which lines are left out.
     pub since: Option<Time>,
     /// True for a stream of events that goes on with what is written from now on.
@@ -247,7 +302,7 @@ pub struct Output {
 
 form!(Output, Logs, LogsDocument, |self, at| LogsRequest {
     name: at.one(),
-    limit: self.limit.unwrap_or(SCREENFUL).min(MOST),
+    limit: self.limit.get(),
     follow: self.follow,
     since: self.since,
     program: Some(ProgramOutput {
@@ -423,8 +478,7 @@ pub struct MetricsQuery {
     pub at: Option<String>,
     /// The most rows, at most 10,000, which is also what a question without a number gets.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 10000))]
-    pub limit: Option<u64>,
+    pub limit: MostRows,
 }
 
 form!(MetricsQuery, Metrics, MetricsDocument, |self, at| {
@@ -441,6 +495,23 @@ form!(MetricsQuery, Metrics, MetricsDocument, |self, at| {
     }
 });
 
+/// The query of the ends of a metrics view's time dimension.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "MetricsBoundsForm")]
+pub struct MetricsBounds {
+    /// The explore or canvas through which the question is asked, as `kind/name`.
+    pub through: Option<String>,
+}
+
+form!(MetricsBounds, MetricsBounds, MetricsBoundsDocument, |self, at| {
+    MetricsBoundsRequest {
+        view: at.plain_name(),
+        user: None,
+        through: self.through,
+    }
+});
+
 /// The arguments of an API, as its own OpenAPI document says.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -450,7 +521,7 @@ form!(Arguments, Call, CallDocument, |self, at| CallRequest {
     api: at.plain_name(),
     args: self.0,
     user: None,
-    options: shown(None, None),
+    options: shown(MostRows::default(), None),
 });
 
 /// The form of a report that is made now.
@@ -461,8 +532,7 @@ pub struct RunReport {
     /// The time that the report is made for; null for now.
     pub at: Option<String>,
     /// The most rows, at most 10,000, which is also what a question without a number gets.
-    #[schemars(range(min = 1, max = 10000))]
-    pub limit: Option<u64>,
+    pub limit: MostRows,
 }
 
 form!(RunReport, Report, CallDocument, |self, at| ReportRequest {
@@ -501,10 +571,10 @@ fn selection(select: Vec<String>, exclude: Vec<String>) -> Selection {
     Selection { select, exclude }
 }
 
-fn shown(limit: Option<u64>, at: Option<String>) -> AnswerOptions {
+fn shown(limit: MostRows, at: Option<String>) -> AnswerOptions {
     AnswerOptions {
         at,
-        shown: Some(limit.unwrap_or(MOST_ROWS).min(MOST_ROWS)),
+        shown: Some(limit.get()),
         ..AnswerOptions::default()
     }
 }

@@ -3,23 +3,29 @@
 //! | module | holds |
 //! |---|---|
 //! | [`routes`] | the table of paths: start here |
+//! | [`actions`] | hints, as calls that a program can make |
 //! | [`forms`] | what a path takes as its query or body, and the input of an operation that becomes of that |
+//! | [`Limit`] | the number of entries of an answer |
 //! | [`own`] | inputs and documents of what HTTP alone has: pages, requests under way, the stream of changes |
 //! | [`openapi`] | the OpenAPI document, made from the table and the schemas of documents |
 //! | [`page`] | the page of the documentation, made from the table |
 //!
 //! A path decides nothing: it is another spelling of an operation, whose handler, role and document it has.
 
+mod actions;
 mod at;
 pub mod forms;
+mod limit;
 pub mod openapi;
 pub mod own;
 pub mod page;
 pub mod routes;
 
-pub use at::At;
+pub use actions::actions;
+pub use at::{At, encoded};
+pub use limit::Limit;
 pub use own::{
-    Accepted, DiagnosticsDocument, EventsTaken, InstanceEntry, InstancesPage, Me, Page, ProblemDocument,
-    RequestDocument, RequestState, Touched, TreeDocument, TreeHealth,
+    Accepted, DiagnosticsDocument, EventsTaken, FileEntry, FilesDocument, InstanceEntry, InstancesPage, Me,
+    Page, ProblemDocument, RequestDocument, RequestState, Touched, TreeDocument, TreeHealth,
 };
 pub use routes::{Does, Method, ROUTES, Route};

@@ -1,16 +1,18 @@
 //! The OpenAPI document: the table of paths and the schemas of documents, in the form of OpenAPI 3.1.
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::ReplaceBoolSchemas;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::forms::Selected;
 use super::own::{
-    Accepted, DiagnosticsDocument, EventsTaken, InstancesPage, Me, Page, ProblemDocument, RequestDocument,
-    Touched, TreeDocument,
+    Accepted, DiagnosticsDocument, EventsTaken, FilesDocument, InstancesPage, Me, Page, ProblemDocument,
+    RequestDocument, Touched, TreeDocument,
 };
 use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
 use crate::documents::ResourceDocument;
+use crate::operations::Manner;
 
 /// The path below which an instance stands.
 pub const INSTANCE: &str = "/v1/instances/{instance}";
@@ -87,6 +89,10 @@ impl Writer {
         let mut settings = SchemaSettings::draft2020_12();
         settings.definitions_path = SCHEMAS.into();
         settings.meta_schema = None;
+        // Some makers of clients know no schema that is `true`.
+        let settings = settings.with_transform(ReplaceBoolSchemas {
+            skip_additional_properties: true,
+        });
         Self {
             generator: settings.into_generator(),
         }
@@ -138,6 +144,12 @@ impl Writer {
         }
         if let Does::Own(own) = route.does {
             parameters.extend(own_parameters(own));
+            if matches!(own, Own::Resource | Own::File | Own::Public) {
+                parameters.push(header(
+                    "If-None-Match",
+                    "The ETag of the version that the caller has, which is answered with 304.",
+                ));
+            }
             if own == Own::Events {
                 described["requestBody"] = json!({ "required": true, "content": events() });
             }
@@ -203,12 +215,15 @@ impl Writer {
                 answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
                 json!({ "200": answer })
             }
-            Does::Starts(offer) => {
-                let schema = (offer.document)(&mut self.generator).to_value();
-                json!({ "200": document(schema), "202": accepted(self.schema::<Accepted>()) })
+            Does::Starts(_) => {
+                let ended = document(self.schema::<RequestDocument>());
+                json!({ "200": ended, "202": accepted(self.schema::<Accepted>()) })
             }
             Does::Selected(offer) => {
-                let done = (offer.document)(&mut self.generator).to_value();
+                let done = match offer.info.manner {
+                    Manner::Streams => self.schema::<RequestDocument>(),
+                    Manner::Reads | Manner::Works => (offer.document)(&mut self.generator).to_value(),
+                };
                 let touched = self.schema::<Touched>();
                 json!({
                     "200": document(json!({ "anyOf": [done, touched] })),
@@ -227,7 +242,10 @@ impl Writer {
         };
         match own {
             Own::List => document(self.schema::<Page>()),
-            Own::Resource => document(self.schema::<ResourceDocument>()),
+            Own::Resource => unless_known(document(self.schema::<ResourceDocument>())),
+            Own::Files => document(self.schema::<FilesDocument>()),
+            Own::File => unless_known(bytes("text/plain", "The file as it is.")),
+            Own::Public => unless_known(bytes("application/octet-stream", "The file as it is.")),
             Own::Tree => document(self.schema::<TreeDocument>()),
             Own::Diagnostics => document(self.schema::<DiagnosticsDocument>()),
             Own::Request => document(self.schema::<RequestDocument>()),
@@ -242,6 +260,14 @@ impl Writer {
             }
         }
     }
+}
+
+/// Adds the answer to whoever has the document already.
+fn unless_known(mut responses: Value) -> Value {
+    responses["200"]["headers"] =
+        json!({ "ETag": { "description": "The version.", "schema": { "type": "string" } } });
+    responses["304"] = json!({ "description": "The version is the one of `If-None-Match`." });
+    responses
 }
 
 /// Returns the parameters of a query, without leaving the schema of its form in the document.
@@ -370,6 +396,13 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
                 "The keys that are wanted; all if there is none.",
             ),
         ],
-        Own::Tree | Own::Diagnostics | Own::Request | Own::Backup | Own::Events => Vec::new(),
+        Own::File
+        | Own::Files
+        | Own::Public
+        | Own::Tree
+        | Own::Diagnostics
+        | Own::Request
+        | Own::Backup
+        | Own::Events => Vec::new(),
     }
 }

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::documents::{Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time};
+use super::actions::actions;
+use crate::documents::{Action, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time};
+use crate::hint::Hint;
 use crate::operations::Role;
 use crate::problem::{Mistake, Problem};
 
@@ -41,6 +43,33 @@ pub struct DiagnosticsDocument {
 impl DiagnosticsDocument {
     /// The value of `schema` in documents of this form.
     pub const SCHEMA: &str = "watershed.diagnostics/1";
+}
+
+/// The files of a project: those that the format reads, and pages of Markdown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesDocument {
+    /// Name and version of this form: `watershed.files/1`.
+    pub schema: String,
+    /// The files, by path.
+    pub files: Vec<FileEntry>,
+}
+
+impl FilesDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.files/1";
+}
+
+/// A file of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileEntry {
+    /// The path below the project, `/` between parts.
+    pub path: String,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The ETag of the content; null where the file can't be read, or is larger than the format reads.
+    pub etag: Option<String>,
+    /// The resources that the file declares, by kind and name.
+    pub declares: Vec<ResourceName>,
 }
 
 /// The answer to a request that was taken and is not done yet.
@@ -206,6 +235,9 @@ pub struct ProblemDocument {
     /// A remedy to try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The operations that the remedy names, for programs that offer them as buttons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
     /// The resource that the problem is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceName>,
@@ -226,7 +258,9 @@ impl ProblemDocument {
     /// Returns the document of a problem; `base` is the path below which the API stands.
     pub fn new(problem: Problem, base: &str) -> Self {
         let code = problem.code.name();
+        let proposed = |hint: &Hint| actions(hint, problem.resource.as_deref());
         Self {
+            actions: problem.hint.as_ref().map(proposed).unwrap_or_default(),
             about: format!("{base}/problems/{code}"),
             title: code.replace('-', " "),
             status: problem.code.http_status(),

@@ -13,7 +13,7 @@ pub fn page() -> String {
             page,
             "| `{} {}` | {}. | `{}` | {} |",
             route.method.name(),
-            route.path,
+            shown(route),
             route.summary,
             role(route),
             answer(route)
@@ -33,13 +33,17 @@ pub fn page() -> String {
             page,
             "\n### {} {}\n\n| {place} | |\n|---|---|\n",
             route.method.name(),
-            route.path
+            shown(route)
         );
         for (name, description) in words {
             let _ = writeln!(page, "| `{name}` | {description} |");
         }
     }
     page
+}
+
+fn shown(route: &Route) -> String {
+    route.path.replace("{*", "{")
 }
 
 fn role(route: &Route) -> String {

@@ -76,6 +76,12 @@ pub enum Own {
     Tree,
     /// The mistakes in files.
     Diagnostics,
+    /// The files of the project.
+    Files,
+    /// One file of the project.
+    File,
+    /// A file that every reader may have.
+    Public,
     /// The stream of changes.
     Watch,
     /// A request that was taken.
@@ -125,7 +131,7 @@ impl Route {
         let mut id = self.method.name().to_lowercase();
         for piece in self
             .path
-            .split(['/', ':', '{', '}', '-'])
+            .split(['/', ':', '{', '}', '-', '*'])
             .filter(|piece| !piece.is_empty())
         {
             id.push('_');
@@ -251,14 +257,18 @@ pub const ROUTES: &[Route] = &[
     own(Method::Get, "/diagnostics", Read, Own::Diagnostics, "Lists the mistakes in files"),
     get::<forms::Stats>("/stats", Read, "Counts resources and what was done to them"),
     get::<forms::Engine>("/engine", Read, "Tells what the engine promises"),
-    get::<forms::History>("/history", Operate, "Tells of past runs of all resources, the latest first"),
+    get::<forms::Past>("/history", Operate, "Tells of past runs of all resources, the latest first"),
     own(Method::Get, "/watch", Read, Own::Watch, "Follows what changes"),
+    own(Method::Get, "/files", Edit, Own::Files, "Lists the files of the project"),
+    own(Method::Get, "/files/{*path}", Edit, Own::File, "Shows one file of the project"),
+    own(Method::Get, "/public/{*path}", Read, Own::Public, "Shows a file below the manifest's `public_paths`"),
     own(Method::Get, "/requests/{id}", Read, Own::Request, "Tells what came of a request"),
     start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it"),
     post::<forms::Plan>("/plan", Operate, "Works out what a run would do"),
     post::<forms::Test>("/test", Operate, "Runs the tests of models"),
     own(Method::Post, "/events", Operate, Own::Events, "Takes in CloudEvents"),
     post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view"),
+    get::<forms::MetricsBounds>("/metrics/{view}/bounds", Read, "Tells the ends of a metrics view's time dimension"),
     get::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project"),
     post::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project, its arguments in the body"),
     get::<forms::Trash>("/trash", Operate, "Lists the trash"),

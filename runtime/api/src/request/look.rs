@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Selection;
-use crate::documents::Time;
+use crate::documents::{Outcome, PartitionState, Time};
 
 /// The input of an operation that needs none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,10 +70,25 @@ pub struct HistoryRequest {
     pub name: Option<String>,
     /// The most entries.
     pub limit: u64,
+    /// The time before which entries are left out.
+    #[serde(default)]
+    pub from: Option<Time>,
+    /// The time from which on entries are left out.
+    #[serde(default)]
+    pub until: Option<Time>,
+    /// The outcomes that are meant; empty for all, and for transitions too.
+    #[serde(default)]
+    pub outcomes: Vec<Outcome>,
+    /// The resources by selection.
+    #[serde(default)]
+    pub selection: Selection,
+    /// The token of the page, as the page before gave it; none for the newest entries.
+    #[serde(default)]
+    pub page: Option<String>,
 }
 
 /// The partitions of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartitionsRequest {
     /// The model.
@@ -82,6 +97,18 @@ pub struct PartitionsRequest {
     pub errored: bool,
     /// The most partitions.
     pub limit: u64,
+    /// The phases that are meant; empty for all.
+    #[serde(default)]
+    pub phases: Vec<PartitionState>,
+    /// The first key of a range.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// The key behind the last one of a range.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// The token of the page, as the page before gave it; none for the latest runs.
+    #[serde(default)]
+    pub page: Option<String>,
 }
 
 /// The reason why something is not running.

@@ -14,7 +14,7 @@ pub use look::{
     ProgramOutput, StatusRequest, TestRequest, ValidateRequest,
 };
 pub use rows::{
-    AlertTestRequest, AnswerOptions, CallRequest, CompileRequest, ExportRequest, MetricsRequest,
-    QueryRequest, ReportRequest, Rows, ShowRequest,
+    AlertTestRequest, AnswerOptions, CallRequest, CompileRequest, ExportRequest, MetricsBoundsRequest,
+    MetricsRequest, QueryRequest, ReportRequest, Rows, ShowRequest,
 };
 pub use run::{Activity, Events, NamedRun, PartitionChoice, RefreshRequest, RunRequest, Selection};

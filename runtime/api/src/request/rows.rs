@@ -102,6 +102,20 @@ pub struct MetricsRequest {
     pub options: AnswerOptions,
 }
 
+/// A question for the ends of a metrics view's time dimension.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsBoundsRequest {
+    /// The metrics view.
+    pub view: String,
+    /// The attributes of the user who asks; none for the owner.
+    #[serde(default)]
+    pub user: Option<Map<String, Value>>,
+    /// The explore or canvas through which the question is asked, as `kind/name`.
+    #[serde(default)]
+    pub through: Option<String>,
+}
+
 /// A call of an API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

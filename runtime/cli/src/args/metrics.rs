@@ -89,6 +89,9 @@ pub(crate) struct Metrics {
     /// Ask as if it were another time.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+    /// Print the ends of the view's time dimension instead.
+    #[arg(long, requires = "name", conflicts_with_all = ["out", "sql", "query"])]
+    pub bounds: bool,
     /// Print the SQL instead of running it, with [NAME] in the place of values of variables.
     #[arg(long, conflicts_with = "out")]
     pub sql: bool,

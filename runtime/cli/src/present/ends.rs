@@ -3,8 +3,9 @@
 use watershed_api::answers::{
     AlertTestDocument, BackupDocument, CallAnswer, CheckDocument, CompileDocument, DoctorDocument,
     EngineDocument, ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument,
-    InstancesDocument, LogsDocument, MetricsAnswer, OperateDocument, PartitionsDocument, PlanDocument,
-    PrometheusPage, RowsEnd, RunDocument, Shown, StatsDocument, TestsDocument, TrashDocument,
+    InstancesDocument, LogsDocument, MetricsAnswer, MetricsBoundsDocument, OperateDocument,
+    PartitionsDocument, PlanDocument, PrometheusPage, RowsEnd, RunDocument, Shown, StatsDocument,
+    TestsDocument, TrashDocument,
 };
 use watershed_api::documents::Time;
 use watershed_api::{Answer, Exit, Problem};
@@ -13,7 +14,8 @@ use super::Presenter;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::render::{
-    alert_test, backup, calls, care, check, engine, explain, operate, partitions, plan, rows, status, trash,
+    alert_test, backup, calls, care, check, engine, explain, metrics, operate, partitions, plan, rows,
+    status, trash,
 };
 
 /// Shows the end of an answer. Each output has its own way.
@@ -143,6 +145,12 @@ impl Present for StatsDocument {
 impl Present for PrometheusPage {
     fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
         presenter.text(&self.0)
+    }
+}
+
+impl Present for MetricsBoundsDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| metrics::bounds(&self))
     }
 }
 

@@ -3,7 +3,9 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};
 use serde_json::Value;
-use watershed_api::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
+use watershed_api::documents::{
+    Column, MetricsBoundsDocument, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole,
+};
 use watershed_metrics::format::TimeFormat;
 use watershed_metrics::{Format, Grain, Zone};
 
@@ -142,6 +144,21 @@ impl Writer {
             _ => value.clone(),
         }
     }
+}
+
+/// The ends of a view's time dimension.
+pub(crate) fn bounds(document: &MetricsBoundsDocument) -> String {
+    let Some(time) = &document.time_dimension else {
+        return format!("`{}` has no time dimension\n", document.metrics_view);
+    };
+    let told = |end: &Option<String>| end.as_deref().unwrap_or("no rows").to_owned();
+    format!(
+        "{time} of {}\n  earliest   {}\n  latest     {}\n  watermark  {}\n",
+        document.metrics_view,
+        told(&document.earliest),
+        told(&document.latest),
+        told(&document.watermark)
+    )
 }
 
 #[cfg(test)]

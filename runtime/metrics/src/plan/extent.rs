@@ -52,11 +52,11 @@ pub fn extents(
     names: &[String],
     now: jiff::Timestamp,
 ) -> Result<Option<Plan>, PlanError> {
-    if names.is_empty() {
-        return Ok(None);
-    }
     if !policy.has_access() {
         return Err(PlanError::closed(&view.name));
+    }
+    if names.is_empty() {
+        return Ok(None);
     }
     let query = Query::of(&view.name);
     let bounds = Bounds::at(now);

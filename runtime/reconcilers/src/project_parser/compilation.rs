@@ -145,6 +145,12 @@ pub fn mock_users(root: &Path, options: Options) -> Result<Vec<MapValue>, Folder
 /// Returns the settings for jobs, services and managed resources from the manifest of the project in `root`, without
 /// reading other files. Blocks.
 pub fn programs(root: &Path, options: Options) -> (WorkloadSettings, ManagerSettings) {
+    let project = manifest(root, options);
+    (project.workloads(), project.managers().clone())
+}
+
+/// The project below `root` with its manifest alone. Blocks.
+pub fn manifest(root: &Path, options: Options) -> Project {
     let read = |name: &str| {
         let content = regular::read(&root.join(name), FileEvent::MAX_BYTES).ok()?;
         Some(FileEvent::Written {
@@ -154,7 +160,7 @@ pub fn programs(root: &Path, options: Options) -> (WorkloadSettings, ManagerSett
     };
     let mut project = Project::new(options);
     project.apply(MANIFESTS.into_iter().filter_map(read), &EngineParser::default());
-    (project.workloads(), project.managers().clone())
+    project
 }
 
 /// Returns a project compiled from the manifest and the `.env` files only.

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
@@ -119,6 +119,36 @@ pub(super) fn problem(mut problem: Problem, instance: &Instance) -> Problem {
 /// Returns an answer of JSON that was written before.
 pub(super) fn written(bytes: impl Into<Body>) -> Response {
     of_type("application/json", bytes)
+}
+
+/// Returns an answer with the version that it is of, or 304 to whoever has that version.
+pub(super) fn versioned(media: &'static str, bytes: Vec<u8>, headers: &HeaderMap) -> Response {
+    let version = etag(&bytes);
+    let mut response = match has(headers, &version) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => of_type(media, bytes),
+    };
+    let named = HeaderValue::from_str(&version).map(|version| (ETAG, version));
+    let kept = HeaderValue::from_static("private, no-cache");
+    response
+        .headers_mut()
+        .extend(named.into_iter().chain([(CACHE_CONTROL, kept)]));
+    response
+}
+
+/// Returns the ETag of a document or a file: a hash of its bytes.
+pub(super) fn etag(bytes: &[u8]) -> String {
+    let hash = blake3::hash(bytes).to_hex();
+    format!("\"{}\"", &hash[..32])
+}
+
+/// Returns true if the caller names a version as one that it has.
+fn has(headers: &HeaderMap, version: &str) -> bool {
+    let named = headers.get_all(IF_NONE_MATCH).iter();
+    let mut named = named
+        .filter_map(|named| named.to_str().ok())
+        .flat_map(|named| named.split(','));
+    named.any(|named| matches!(named.trim(), "*") || named.trim().trim_start_matches("W/") == version)
 }
 
 /// Returns an answer of a media type.

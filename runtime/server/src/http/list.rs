@@ -8,6 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 use watershed_api::documents::{Health, Phase, ResourceDocument};
 use watershed_api::http::Page;
+use watershed_api::http::forms::Entries;
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem};
 use watershed_core::{Key, Uid};
@@ -24,10 +25,6 @@ use crate::report::kinds::{self, PROJECT_PARSER};
 use crate::report::{Hidden, names};
 use crate::selection::{Evaluate as _, States};
 
-/// The resources of a page that says nothing of their number: a screenful.
-const SCREENFUL: u64 = 100;
-/// The most resources of a page.
-const MOST: u64 = 1_000;
 /// The kind of managed resources.
 pub(super) const MANAGED: &str = watershed_reconcilers::managed::KIND;
 
@@ -52,7 +49,7 @@ pub(super) struct Filter {
 struct Words {
     #[serde(flatten)]
     filter: Filter,
-    limit: Option<u64>,
+    limit: Entries,
     page: Option<String>,
 }
 
@@ -199,10 +196,7 @@ pub(super) fn catalog(table: &Table) -> Uuid {
 pub(super) async fn page(open: &Open, words: Value) -> Result<Vec<u8>, Problem> {
     let words: Words = words::form(words)?;
     check_fields(&words.filter.fields)?;
-    let limit = match words.limit.unwrap_or(SCREENFUL) {
-        0 => return Err(Problem::new(Code::BadArgument, "a page has at least 1 resource")),
-        limit => usize::try_from(limit.min(MOST)).unwrap_or(usize::MAX),
-    };
+    let limit = usize::try_from(words.limit.get()).unwrap_or(usize::MAX);
     let projection = open.instance.projection().await;
     let table = projection.table();
     let catalog = catalog(&table);

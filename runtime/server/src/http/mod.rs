@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`service`] | the instances that are served: start at [`Service`] |
 //! | [`router`] | the routes, made from the table in [`watershed_api::http`] |
+//! | [`call`] | one call of a route |
 //! | [`caller`] | who asks |
+//! | [`files`] | files of the project |
 //! | [`guard`] | what a browser may not be led to do |
 //! | [`words`] | queries and bodies, read |
 //! | [`answers`] | documents and problems, written |
@@ -29,7 +31,9 @@
 //! ```
 
 mod answers;
+mod call;
 mod caller;
+mod files;
 mod guard;
 mod list;
 mod listen;

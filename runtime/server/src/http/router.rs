@@ -1,40 +1,30 @@
 //! The routes, made from the table.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, get, on};
 use serde_json::Value;
 use watershed_api::http::openapi::{own_parameters, parameters};
-use watershed_api::http::own::{EventsTaken, TreeDocument, TreeHealth};
-use watershed_api::http::routes::{Offer, Own, Words};
-use watershed_api::http::{At, DiagnosticsDocument, Does, Method, ROUTES, Route};
-use watershed_api::{Answer, Code, Operation as _, Problem, Request as Asked};
-use watershed_controller::Select;
-use watershed_managers::{BODY_MAX, EventDoor, NotTaken, Tree, tree};
+use watershed_api::http::routes::Words;
+use watershed_api::http::{At, Does, Method, ROUTES, Route, encoded};
+use watershed_api::{Code, Problem};
 
 use super::answers::{self, Refused};
+use super::call::{Call, LONGEST_BODY, Unanswered, read};
 use super::caller::{Caller, Identify};
-use super::list::MANAGED;
-use super::operations::{self, Choice};
-use super::service::{Open, Service};
+use super::service::Service;
 use super::words::{self, Parameters};
-use super::{guard, list, pages, watch};
-
-/// The bytes of a body: longer than any statement of a person's.
-const LONGEST_BODY: usize = 1 << 20;
-/// The time in which a body has to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::{guard, operations, pages};
 
 /// Everything that handlers need.
 #[derive(Clone)]
@@ -155,29 +145,6 @@ async fn another_method(State(context): State<Context>, request: Request) -> Res
         .into_response()
 }
 
-/// A reason why a route has no answer.
-enum Unanswered {
-    /// A problem, under the status of its code.
-    Problem(Problem),
-    /// A problem under another status.
-    Status(Problem, StatusCode),
-}
-
-impl Unanswered {
-    fn answer(self, base: &str) -> Response {
-        match self {
-            Self::Problem(problem) => Refused::new(problem, base).into_response(),
-            Self::Status(problem, status) => Refused::new(problem, base).with_status(status).into_response(),
-        }
-    }
-}
-
-impl From<Problem> for Unanswered {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
 /// A line of the table, ready to be called.
 #[derive(Clone)]
 struct Offered {
@@ -240,6 +207,7 @@ impl Offered {
             open,
             caller: &caller,
             headers: &parts.headers,
+            raw: parts.uri.path(),
             place: format!(
                 "{}/v1/instances/{}",
                 context.service.base(),
@@ -303,234 +271,5 @@ impl Offered {
             (_, _, Some(one)) => At::plain(one),
             _ => At::nothing(),
         }
-    }
-}
-
-/// Reads a body whole.
-async fn read(body: Body, most: usize) -> Result<Bytes, Unanswered> {
-    // What says that it is too long is not waited for.
-    if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
-        let problem = Problem::new(Code::BadArgument, format!("the body has more than {most} bytes"));
-        return Err(Unanswered::Status(problem, StatusCode::PAYLOAD_TOO_LARGE));
-    }
-    let read = tokio::time::timeout(PATIENCE, to_bytes(body, most)).await;
-    let late = || {
-        let message = format!("the body did not come within {} s", PATIENCE.as_secs());
-        Unanswered::Status(
-            Problem::new(Code::DeadlinePassed, message),
-            StatusCode::REQUEST_TIMEOUT,
-        )
-    };
-    let too_long = |error: axum::Error| {
-        let problem = Problem::new(
-            Code::BadArgument,
-            format!("the body can't be read, or has more than {most} bytes: {error}"),
-        );
-        Unanswered::Status(problem, StatusCode::PAYLOAD_TOO_LARGE)
-    };
-    read.map_err(|_| late())?.map_err(too_long)
-}
-
-/// Encodes a segment of a path.
-fn encoded(segment: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    let mut text = String::new();
-    for byte in segment.bytes() {
-        match plain(byte) {
-            true => text.push(char::from(byte)),
-            false => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
-}
-
-/// One call of a route.
-struct Call<'a> {
-    service: &'a Service,
-    open: &'a Open,
-    caller: &'a Caller,
-    headers: &'a HeaderMap,
-    /// The path of the instance.
-    place: String,
-}
-
-impl Call<'_> {
-    async fn start(&self, request: Asked) -> Result<Response, Unanswered> {
-        let started = operations::start(
-            self.open,
-            request,
-            self.caller,
-            self.headers,
-            self.service.base(),
-            &self.place,
-            self.service.stopping(),
-        )
-        .await;
-        Ok(started?)
-    }
-
-    async fn selected(&self, offer: &Offer, words: Value) -> Result<Response, Unanswered> {
-        match operations::selected(self.open, offer, words)? {
-            Choice::Asks(touched) => Ok(answers::json(&touched)),
-            Choice::Acts(request) if is_work(&request) => self.start(request).await,
-            Choice::Acts(request) => Ok(operations::answer(self.open, request).await?),
-        }
-    }
-
-    async fn own(
-        &self,
-        own: Own,
-        path: &HashMap<String, String>,
-        query: Value,
-        body: Body,
-    ) -> Result<Response, Unanswered> {
-        let word = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
-        match own {
-            Own::List => Ok(answers::written(list::page(self.open, query).await?)),
-            Own::Resource => {
-                let found = list::one(self.open, word("kind"), word("name"), query).await?;
-                Ok(answers::written(found.to_vec()))
-            }
-            Own::Tree => self.tree(word("kind"), word("name")),
-            Own::Diagnostics => self.diagnostics().await,
-            Own::Watch => {
-                let last = self.headers.get("last-event-id").and_then(|id| id.to_str().ok());
-                Ok(watch::stream(self.open, query, last, self.service.stopping()).await?)
-            }
-            Own::Request => {
-                let request = self.open.requests.get(word("id"), self.service.base()).await?;
-                Ok(answers::json(&request))
-            }
-            Own::Backup => {
-                let words = words::body(&read(body, LONGEST_BODY).await?)?;
-                match words.as_object().is_some_and(serde_json::Map::is_empty) {
-                    true => self.backup().await,
-                    false => Err(Problem::new(Code::BadArgument, "a backup takes nothing").into()),
-                }
-            }
-            Own::Events => self.events(body).await,
-        }
-    }
-
-    fn tree(&self, kind: &str, name: &str) -> Result<Response, Unanswered> {
-        let key = operations::existing(self.open, kind, name)?;
-        let resources = self
-            .open
-            .instance
-            .controller()
-            .list(Select::kind(MANAGED).with_hidden());
-        let root = resources.resources.iter().find(|resource| resource.key() == key);
-        let found = root.and_then(|root| tree(&resources.resources, root.row.uid));
-        let none = || {
-            Problem::new(
-                Code::WrongState,
-                format!("`{key}` has no parts: it is no managed resource"),
-            )
-        };
-        let document = tree_document(&found.ok_or_else(none)?);
-        Ok(answers::json(&answers::document(&document, &self.open.instance)))
-    }
-
-    async fn diagnostics(&self) -> Result<Response, Unanswered> {
-        let input = watershed_api::request::StatusRequest::default();
-        let status = watershed_api::operations::ops::Status::request(input);
-        let Answer::Status(status) = self.open.instance.answer(status).await? else {
-            return Err(Problem::new(Code::Defect, "the answer is that of another operation").into());
-        };
-        let document = DiagnosticsDocument {
-            schema: DiagnosticsDocument::SCHEMA.to_owned(),
-            not_applied: status.not_applied,
-            diagnostics: status.diagnostics,
-        };
-        Ok(answers::json(&answers::document(&document, &self.open.instance)))
-    }
-
-    async fn backup(&self) -> Result<Response, Unanswered> {
-        let name = format!(".backup-{}", uuid::Uuid::now_v7());
-        let file = self.open.instance.state.path().join(name);
-        let input = watershed_api::request::BackupRequest {
-            file: file.clone(),
-            force: false,
-        };
-        let made = self.open.instance.backup(input).await;
-        let unread = |error: std::io::Error| {
-            Problem::new(Code::Unavailable, format!("the archive can't be read: {error}"))
-        };
-        let opened = match made {
-            Ok(_) => tokio::fs::File::open(&file).await.map_err(unread),
-            Err(problem) => Err(problem),
-        };
-        // What is open stays until it is read.
-        let _ = tokio::fs::remove_file(&file).await;
-        let body = Body::from_stream(tokio_util::io::ReaderStream::new(opened?));
-        Ok(answers::of_type("application/octet-stream", body))
-    }
-
-    async fn events(&self, body: Body) -> Result<Response, Unanswered> {
-        let body = read(body, BODY_MAX).await?;
-        let text = |(name, value): (&axum::http::HeaderName, &HeaderValue)| {
-            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-        };
-        let mut headers: BTreeMap<String, String> = self.headers.iter().filter_map(text).collect();
-        if !headers.contains_key("ce-id")
-            && headers
-                .get(CONTENT_TYPE.as_str())
-                .is_some_and(|it| it.starts_with("application/json"))
-        {
-            // An event in plain JSON is one in the structured mode, and a list of them a batch.
-            let is_batch = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-            let mode = if is_batch {
-                "application/cloudevents-batch+json"
-            } else {
-                "application/cloudevents+json"
-            };
-            headers.insert(CONTENT_TYPE.to_string(), mode.to_owned());
-        }
-        let door = EventDoor::new(self.open.instance.controller().clone(), [MANAGED]);
-        let taken = door
-            .receive(&headers, &body)
-            .await
-            .map_err(|why| not_taken(&why))?;
-        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        let document = EventsTaken {
-            events: number(taken.events),
-            told: number(taken.matched),
-        };
-        Ok((StatusCode::ACCEPTED, axum::Json(document)).into_response())
-    }
-}
-
-/// Returns true for what goes on after the answer.
-fn is_work(request: &Asked) -> bool {
-    matches!(
-        request,
-        Asked::Run(_) | Asked::Reconcile(_) | Asked::Refresh(_) | Asked::Approve(_) | Asked::Retry(_)
-    )
-}
-
-fn not_taken(why: &NotTaken) -> Unanswered {
-    let status = StatusCode::from_u16(why.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let code = match status.is_server_error() {
-        true => Code::Unavailable,
-        false => Code::BadArgument,
-    };
-    Unanswered::Status(Problem::new(code, why.to_string()), status)
-}
-
-fn tree_document(tree: &Tree) -> TreeDocument {
-    use watershed_managers::Health;
-    TreeDocument {
-        kind: tree.key.kind.to_string(),
-        name: tree.key.name.to_string(),
-        stage: tree.stage.as_ref().map(|stage| stage.as_str().to_owned()),
-        goal: tree.goal.as_ref().map(|stage| stage.as_str().to_owned()),
-        health: match tree.health {
-            Health::There => TreeHealth::There,
-            Health::Moving => TreeHealth::Moving,
-            Health::Trying => TreeHealth::Trying,
-            Health::Failed => TreeHealth::Failed,
-        },
-        message: tree.message.clone(),
-        parts: tree.parts.iter().map(tree_document).collect(),
     }
 }

@@ -373,6 +373,8 @@ pub(crate) fn history(
         environment: project.environment.clone(),
         runs,
         transitions,
+        next: None,
+        searched_since: None,
         ended_early: None,
     }
 }

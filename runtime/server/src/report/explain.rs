@@ -423,6 +423,7 @@ impl<'a> Inquiry<'a> {
             resource: id.clone(),
             message: message.into(),
             hint: None,
+            actions: Vec::new(),
             error: None,
             at: None,
             until: None,

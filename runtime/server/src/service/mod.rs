@@ -9,6 +9,7 @@
 //! | [`methods`] | the operations as methods of an instance |
 //! | [`problems`] | reasons for which a question has no answer |
 //! | [`reading`] | documents of one listing |
+//! | [`span`] | pages of the past |
 //! | [`questions`] | what it takes to ask metrics views, APIs, reports and alerts |
 //!
 //! The socket, the command line and the methods of [`Instance`](crate::Instance) call [`serve`] or a handler, and decide nothing.
@@ -24,6 +25,7 @@ pub(crate) mod place;
 mod problems;
 pub(crate) mod questions;
 pub(crate) mod reading;
+mod span;
 
 use watershed_api::{Answer, Problem, Request};
 

@@ -6,7 +6,7 @@ use watershed_api::documents::{
     Command, Diagnostic, GraphDocument, HistoryDocument, HistoryRun, HistoryTransition, Repeats,
     ResourceDocument, ResourceName, RunDocument, ShowDocument, Time,
 };
-use watershed_api::request::Selection;
+use watershed_api::request::{HistoryRequest, Selection};
 use watershed_api::{Code, Problem};
 use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
@@ -14,6 +14,7 @@ use watershed_controller::resource::Row;
 use watershed_dialect::{ENGINE, Quoting as _};
 
 use super::guesses::Source;
+use super::span::Span;
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
 use crate::report::kinds::alerts::past_questions;
@@ -173,48 +174,71 @@ impl<'a> Reading<'a> {
             .ok_or_else(|| Problem::new(Code::WrongState, format!("there is nothing to show of `{typed}`")))
     }
 
-    /// The document of past runs and transitions, of all resources or of the one that was typed. The limit is that of
-    /// both together.
+    /// The document of past runs and transitions, of all resources or of the one that was asked about: those of the span that
+    /// was asked for. The limit is that of both together.
+    ///
+    /// # Errors
+    /// A span or a selection that can't be read, or that nothing matches.
     pub(crate) fn history(
         &self,
         mut runs: Vec<HistoryRow>,
-        typed: Option<&str>,
-        limit: u64,
-    ) -> HistoryDocument {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let of = typed.map(|name| names::resolve(self.entries, name));
-        let past = |of: Option<&Row>| {
-            let mut past = past_transitions(self.entries, of);
-            past.extend(past_changes(self.entries, of));
-            past.extend(past_questions(self.entries, of));
-            past
+        request: &HistoryRequest,
+    ) -> Result<HistoryDocument, Problem> {
+        let span = Span::read(request)?;
+        let chosen = request.selection.among(self.entries, States::Known)?;
+        let is_chosen = |uid: &Uid| chosen.as_ref().is_none_or(|chosen| chosen.contains(uid));
+        runs.retain(|run| {
+            is_chosen(&run.uid)
+                && span.has(Time::from_millis(run.started_at.0))
+                && (request.outcomes.is_empty()
+                    || request
+                        .outcomes
+                        .contains(&resource::outcome(run.result, run.error.as_deref())))
+        });
+        let mut transitions = match request.outcomes.is_empty() {
+            true => self.transitions(request.name.as_deref()),
+            // A transition has no outcome.
+            false => Vec::new(),
         };
-        let mut transitions = match of {
-            None => past(None),
-            Some(Ok(entry)) => past(Some(&entry.row)),
-            // It is not there any more, and took its transitions with it.
-            Some(Err(_)) => Vec::new(),
-        };
+        let names: Option<BTreeSet<ResourceName>> = chosen.as_ref().map(|chosen| {
+            let rows = self.entries.iter().map(|entry| &entry.row);
+            let chosen = rows.filter(|row| chosen.contains(&row.uid));
+            chosen
+                .map(|row| ResourceName::new(row.kind.as_str(), row.name.as_str()))
+                .collect()
+        });
+        transitions.retain(|past| {
+            span.has(past.at) && names.as_ref().is_none_or(|names| names.contains(&past.resource))
+        });
         runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.ended_at)));
         // Each is in the order in which it was told, so of one time the later stands first.
         transitions.reverse();
         transitions.sort_by_key(|transition| std::cmp::Reverse(transition.at));
-        let is_later = |run: &HistoryRow, transition: &HistoryTransition| {
-            Time::from_millis(run.started_at.0) > transition.at
+        let page = span.page(
+            &runs,
+            &transitions,
+            usize::try_from(request.limit).unwrap_or(usize::MAX),
+        );
+        let runs = runs[page.runs].iter().map(history_run).collect();
+        let transitions = transitions[page.transitions].to_vec();
+        Ok(HistoryDocument {
+            next: page.next,
+            ..document::history(self.project, runs, transitions)
+        })
+    }
+
+    /// Returns what is kept of transitions: of all resources, or of the one that was typed.
+    fn transitions(&self, typed: Option<&str>) -> Vec<HistoryTransition> {
+        let of = match typed.map(|name| names::resolve(self.entries, name)) {
+            None => None,
+            Some(Ok(entry)) => Some(&*entry.row),
+            // It is not there any more, and took its transitions with it.
+            Some(Err(_)) => return Vec::new(),
         };
-        let mut kept = (0, 0);
-        while kept.0 + kept.1 < limit {
-            match (runs.get(kept.0), transitions.get(kept.1)) {
-                (None, None) => break,
-                (Some(run), Some(transition)) if is_later(run, transition) => kept.0 += 1,
-                (Some(_), None) => kept.0 += 1,
-                (_, Some(_)) => kept.1 += 1,
-            }
-        }
-        runs.truncate(kept.0);
-        transitions.truncate(kept.1);
-        let runs = runs.iter().map(history_run).collect();
-        document::history(self.project, runs, transitions)
+        let mut past = past_transitions(self.entries, of);
+        past.extend(past_changes(self.entries, of));
+        past.extend(past_questions(self.entries, of));
+        past
     }
 }
 

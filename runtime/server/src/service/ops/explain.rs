@@ -1,8 +1,9 @@
 //! The reason why something is not running.
 
 use watershed_api::documents::{Blocker, ExplainDocument, RootCause};
+use watershed_api::http::actions;
 use watershed_api::request::ExplainRequest;
-use watershed_api::{Problem, hint};
+use watershed_api::{Hint, Problem, hint};
 use watershed_controller::RequestError;
 use watershed_controller::resource::Target;
 
@@ -50,6 +51,12 @@ pub(crate) async fn explain(
             cause.message.clone_from(&reason);
             cause.hint = Some(format!("make room there, then {}", hint::operation("run", [])));
         }
+    }
+    for cause in &mut document.causes {
+        let hint = cause.hint.as_deref().map(Hint::from);
+        cause.actions = hint
+            .map(|hint| actions(&hint, Some(&cause.resource)))
+            .unwrap_or_default();
     }
     Ok(document)
 }

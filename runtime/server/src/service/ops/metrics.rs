@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use watershed_api::answers::MetricsAnswer;
-use watershed_api::request::MetricsRequest;
+use watershed_api::documents::MetricsBoundsDocument;
+use watershed_api::request::{MetricsBoundsRequest, MetricsRequest};
 use watershed_api::{Code, Problem};
 use watershed_core::Key;
 use watershed_drivers::olap::Layout;
@@ -36,6 +37,50 @@ pub(crate) async fn metrics(
     let answered = until_closed(answer(&asking, Entries(&entries), input, out), out).await;
     asking.opened.give_back().await;
     answered
+}
+
+/// Tells the ends of a metrics view's time dimension.
+pub(crate) async fn metrics_bounds(
+    place: &impl Place,
+    _: &Principal,
+    input: MetricsBoundsRequest,
+    out: &Out,
+) -> Result<MetricsBoundsDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let asking = place.asking(&entries).await?;
+    let told = until_closed(ends(&asking, Entries(&entries), input), out).await;
+    asking.opened.give_back().await;
+    told
+}
+
+async fn ends(
+    asking: &Asking,
+    entries: Entries<'_>,
+    input: MetricsBoundsRequest,
+) -> Result<MetricsBoundsDocument, Problem> {
+    let viewer = viewer(input.user);
+    let through = input.through.as_deref().map(typed_front).transpose()?;
+    let query = Query::of(&input.view);
+    let question = Question {
+        query: &query,
+        viewer: &viewer,
+        through: through.as_ref(),
+        now: Moment::read(None)?.now,
+        execution_time: None,
+    };
+    let ends = asking.views(&entries).ends(question).await;
+    let ends = ends.map_err(|error| unanswered(entries, error))?;
+    let (time_dimension, extent) = ends.unzip();
+    let extent = extent.unwrap_or_default();
+    let told = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
+    Ok(MetricsBoundsDocument {
+        schema: MetricsBoundsDocument::SCHEMA.to_owned(),
+        metrics_view: input.view,
+        time_dimension,
+        earliest: told(extent.earliest),
+        latest: told(extent.latest),
+        watermark: told(extent.watermark.or(extent.latest)),
+    })
 }
 
 async fn answer(

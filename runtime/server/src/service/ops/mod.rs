@@ -47,7 +47,7 @@ pub(crate) use graph::graph;
 pub(crate) use history::history;
 pub(crate) use instances::instances;
 pub(crate) use managed::{event, set, snooze};
-pub(crate) use metrics::{front, metrics};
+pub(crate) use metrics::{front, metrics, metrics_bounds};
 pub(crate) use operate::{cancel, pause, resume};
 pub(crate) use partitions::partitions;
 pub(crate) use plan::plan;
