@@ -9,11 +9,13 @@
 //! | [`project`] | the project: file events in, changes out |
 //! | [`resource`] | what a project declares: kinds, names, refs, specs |
 //! | [`diagnostics`] | findings, their codes and places, and how they are drawn |
+//! | [`configuration`] | the file of a service, which names projects |
 //! | [`render`](mod@render) | SQL as it is sent to the engine |
 //! | [`editor`] | what may stand at a place of a file, and what a key means |
 //! | [`schema`] | JSON Schemas of project files |
 //! | [`sql`] | what the engine's parser is asked, and what is read from its answer |
 
+pub mod configuration;
 pub mod diagnostics;
 pub mod editor;
 pub mod engine;

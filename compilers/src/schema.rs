@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    configuration::CONFIGURATION,
     kinds::{self, COMMON},
     read::manifest::MANIFEST,
     resource::{FileKind, WORDS},
@@ -14,24 +15,30 @@ use crate::{
 /// The name by which callers ask for the schema of `rill.yaml`.
 pub const MANIFEST_NAME: &str = "manifest";
 
-/// Returns the names of all schemas: the kinds that files declare, and `manifest`.
+/// The name of the schema of a service's configuration.
+pub const CONFIGURATION_NAME: &str = "configuration";
+
+/// Returns the names of all schemas of project files: the kinds that files declare, and `manifest`.
 pub fn names() -> Vec<&'static str> {
     let kinds = WORDS.into_iter().filter(|word| keys(word).is_some());
     kinds.chain([MANIFEST_NAME]).collect()
 }
 
-/// Returns the JSON Schema of a kind's files, or of the manifest.
+/// Returns the JSON Schema of a kind's files, of the manifest, or of a service's configuration.
 pub fn schema(name: &str) -> Option<Value> {
     let mut found = Schema::default();
+    let is_kind = name != MANIFEST_NAME && name != CONFIGURATION_NAME;
     let (mut properties, rest) = if name == MANIFEST_NAME {
         (found.properties(&MANIFEST), Rest::Refused)
+    } else if name == CONFIGURATION_NAME {
+        (found.properties(&CONFIGURATION), Rest::Refused)
     } else {
         let keys = keys(name)?;
         let mut properties = found.properties(&COMMON);
         properties.append(&mut found.properties(keys));
         (properties, keys.rest)
     };
-    if name != MANIFEST_NAME {
+    if is_kind {
         properties.insert(
             "type".to_owned(),
             json!({"type": "string", "description": "The kind of the resource."}),
@@ -152,13 +159,15 @@ mod tests {
 
     #[test]
     fn the_schemas_of_the_repository_are_those_of_the_tables() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas/project");
+        let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");
         let bless = std::env::var_os("WATERSHED_BLESS").is_some();
-        for name in names() {
-            let path = folder.join(format!("{name}.json"));
+        let kinds = names()
+            .into_iter()
+            .map(|name| (name, schemas.join(format!("project/{name}.json"))));
+        let of_services = schemas.join(format!("{CONFIGURATION_NAME}.json"));
+        for (name, path) in kinds.chain([(CONFIGURATION_NAME, of_services)]) {
             let expected = format!("{:#}\n", schema(name).expect(name));
             if bless {
-                fs::create_dir_all(&folder).expect("a folder");
                 fs::write(&path, expected).expect("writes");
             } else {
                 let written = fs::read_to_string(&path).unwrap_or_default();

@@ -69,6 +69,8 @@ pub(super) enum Command {
     /// Bring the project up to date and keep it so while its files are edited, until stopped.
     #[command(after_long_help = COLLECTED)]
     Start(Start),
+    /// Keep many projects up to date, and answer over HTTP for all of them, until stopped.
+    Serve(Serve),
     /// Compile only: look for mistakes without opening any data.
     Validate(Validate),
     /// Show what `run` would do and why, touching nothing.
@@ -266,9 +268,47 @@ pub(super) struct Start {
     /// Answer over HTTP too, on this machine and for this user; at 127.0.0.1:7437 unless an address is given.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:7437")]
     pub listen: Option<SocketAddr>,
+    /// The place below the address.
+    #[command(flatten)]
+    pub reached: Reached,
+}
+
+/// `serve`
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// File with the address and the projects.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// Check the file, and open nothing.
+    #[arg(long)]
+    pub check: bool,
+    /// The place below the address.
+    #[command(flatten)]
+    pub reached: Reached,
+}
+
+/// The way in which a service is reached, but for its address.
+#[derive(Debug, Args)]
+pub(super) struct Reached {
     /// Stand below a path, as behind a proxy.
-    #[arg(long, value_name = "PATH", requires = "listen")]
+    #[arg(long, value_name = "PATH")]
     pub base: Option<String>,
+    /// Answer to a name of the host, besides those of this machine itself; may be repeated.
+    #[arg(long = "host", value_name = "NAME")]
+    pub hosts: Vec<String>,
+    /// Let in the user who started it, or whoever opens a link that it writes, once [default: user].
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub auth: Option<Auth>,
+}
+
+/// Who is let in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Auth {
+    /// The user who started the program, on this machine.
+    #[default]
+    User,
+    /// Whoever opens a link for one use.
+    Link,
 }
 
 /// `validate`

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
+use watershed::Runtime;
 use watershed_api::request::Events;
 
 use super::args::{Color, Format, Shared};
@@ -90,16 +91,18 @@ pub(super) struct Console {
     pub progress: Progress,
     /// The lines of a status.
     pub listing: Listing,
+    /// The runtime, which knows what is not shown.
+    pub runtime: Runtime,
 }
 
 impl Console {
-    pub(super) fn new(shared: &Shared) -> Self {
+    pub(super) fn new(shared: &Shared, runtime: Runtime) -> Self {
         let verbosity = match (shared.quiet, shared.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, 0) => Verbosity::Normal,
             (false, _) => Verbosity::Verbose,
         };
-        let mut console = Self::plain(choice(shared.color));
+        let mut console = Self::plain(choice(shared.color), runtime);
         console.verbosity = verbosity;
         let moves = io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         if moves && !shared.no_progress && !shared.quiet {
@@ -109,20 +112,20 @@ impl Console {
     }
 
     /// Before options are known.
-    pub(super) fn plain(choice: ColorChoice) -> Self {
+    pub(super) fn plain(choice: ColorChoice, runtime: Runtime) -> Self {
         Self {
             out: AutoStream::new(io::stdout(), choice),
             err: AutoStream::new(io::stderr(), choice),
             verbosity: Verbosity::Normal,
             progress: Progress::Off,
             listing: Listing::default(),
+            runtime,
         }
     }
 
     /// Writes a part of the result, without secrets.
     pub(super) fn result(&mut self, text: &str) -> io::Result<()> {
-        self.out
-            .write_all(watershed::program::redact_all(text).as_bytes())
+        self.out.write_all(self.runtime.redact(text).as_bytes())
     }
 
     /// Writes rows, which are shown as they are.
@@ -154,9 +157,7 @@ impl Console {
 
     /// Says something beside the result; lost when nobody reads it.
     pub(super) fn say(&mut self, text: &str) {
-        let _ = self
-            .err
-            .write_all(watershed::program::redact_all(text).as_bytes());
+        let _ = self.err.write_all(self.runtime.redact(text).as_bytes());
     }
 
     /// Says something beside the result, unless asked to be quiet.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use watershed::Runtime;
 use watershed_api::documents::{CommandError, ErrorDocument};
 use watershed_api::{Code, Exit, Problem};
 
@@ -63,13 +64,13 @@ impl Failure {
     }
 
     /// The document that says the same.
-    pub(super) fn document(&self) -> ErrorDocument {
+    pub(super) fn document(&self, runtime: &Runtime) -> ErrorDocument {
         let mistake = self.error.downcast_ref::<Mistake>();
         let code = match mistake {
             Some(mistake) => mistake.named.code.clone(),
             None => self.exit.name().to_owned(),
         };
-        let hidden = |text: &str| watershed::program::redact_all(text).into_owned();
+        let hidden = |text: &str| runtime.redact(text).into_owned();
         ErrorDocument {
             schema: ErrorDocument::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

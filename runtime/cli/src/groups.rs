@@ -10,7 +10,10 @@ use crate::render::paragraph::paragraph;
 /// The commands, in the words and the order of `docs/cli.md`.
 pub(super) const GROUPS: [(&str, &[&str]); 7] = [
     ("Begin", &["init"]),
-    ("Build", &["run", "start", "reconcile", "refresh", "approve"]),
+    (
+        "Build",
+        &["run", "start", "serve", "reconcile", "refresh", "approve"],
+    ),
     (
         "Look",
         &[

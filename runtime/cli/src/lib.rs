@@ -33,6 +33,7 @@ mod present;
 mod project;
 mod render;
 mod rounds;
+mod serve;
 mod services;
 mod session;
 mod shim;
@@ -53,11 +54,12 @@ use watershed_api::documents::Operation;
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
-use watershed::{Files, Options};
+use watershed::{Files, Options, Runtime};
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    apologise_on_panic();
+    let runtime = Runtime::new();
+    apologise_on_panic(runtime.clone());
     if completions::answer() {
         return Exit::Converged.into();
     }
@@ -68,8 +70,8 @@ pub fn main() -> ExitCode {
     };
     memory::choose(&cli.command);
     signals::survive_file_limits();
-    logging::begin(&cli.shared);
-    let mut console = Console::new(&cli.shared);
+    logging::begin(&cli.shared, &runtime);
+    let mut console = Console::new(&cli.shared, runtime);
     let ended = dispatch(&mut console, &cli);
     watershed::logs::flush();
     match ended {
@@ -88,7 +90,7 @@ pub fn main() -> ExitCode {
 fn end_with_document(console: &mut Console, args: &[OsString], failure: &Failure) {
     // Where it can't be written nobody reads it.
     if console::wants_json(args) {
-        let _ = console.json_line(&failure.document());
+        let _ = console.json_line(&failure.document(&console.runtime));
     }
 }
 
@@ -115,7 +117,7 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
             .map(|(message, hint)| Failure::usage(message).hint(hint))
             .or_else(|| nameless(&error, args));
         if let Some(failure) = known {
-            let mut console = Console::plain(choice);
+            let mut console = Console::plain(choice, Runtime::new());
             console.failure(&failure);
             end_with_document(&mut console, args, &failure);
             return Exit::Usage.into();
@@ -124,7 +126,7 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         let _ = error.print();
         if error.use_stderr() {
             let failure = Failure::usage(first_paragraph(&error));
-            end_with_document(&mut Console::plain(choice), args, &failure);
+            end_with_document(&mut Console::plain(choice, Runtime::new()), args, &failure);
             Exit::Usage.into()
         } else {
             Exit::Converged.into()
@@ -204,6 +206,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Init(args) => init::run(console, shared, args),
         Command::Run(args) => work::run(console, shared, args),
         Command::Start(args) => start::start(console, shared, args),
+        Command::Serve(args) => serve::serve(console, shared, args),
         Command::Validate(args) => compile::validate(console, shared, args),
         Command::Plan(args) => look::plan(console, shared, args),
         Command::Status(args) => look::status(console, shared, args),
@@ -294,7 +297,7 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
 
 /// A panic is a defect of the program: say so calmly, with what to do. Work that is under way is finished or stopped
 /// in order by whoever waits for it.
-fn apologise_on_panic() {
+fn apologise_on_panic(runtime: Runtime) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         // No defect: whoever writes sheets catches it and says what became of them.
@@ -312,7 +315,7 @@ fn apologise_on_panic() {
             .map(|at| format!(" at {}:{}", at.file(), at.line()))
             .unwrap_or_default();
         let what = info.payload_as_str().unwrap_or("no message");
-        Console::plain(anstream::ColorChoice::Auto).say(&format!(
+        Console::plain(anstream::ColorChoice::Auto, runtime.clone()).say(&format!(
             "sorry, this is a defect of watershed: {what}{place}\nplease tell its maintainers, with the command and its version (`watershed -V`)\n"
         ));
     }));

@@ -7,14 +7,14 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::args::{LogFormat, Shared};
-use watershed::logs;
+use watershed::Runtime;
 
 /// Sets the filter by hand, in the words of `tracing`.
 const FILTER: &str = "WATERSHED_LOG";
 
 /// Begins to log: errors, with `-vv` what the program does, with `WATERSHED_LOG` anything. What invocations say is
 /// kept whatever is shown.
-pub(super) fn begin(shared: &Shared) {
+pub(super) fn begin(shared: &Shared, runtime: &Runtime) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
         // A full disk is told by the command, with the room that is missing. What belongs to nothing is told by nobody else.
@@ -25,8 +25,9 @@ pub(super) fn begin(shared: &Shared) {
     let filter = EnvFilter::try_from_env(FILTER).unwrap_or_else(|_| EnvFilter::new(default));
     let colour =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+    let hiding = runtime.clone();
     let shown = tracing_subscriber::fmt::layer()
-        .with_writer(|| Hiding(std::io::stderr()))
+        .with_writer(move || Hiding(std::io::stderr(), hiding.clone()))
         .with_ansi(colour);
     let shown = match shared.log_format {
         LogFormat::Text => shown.with_target(false).with_filter(filter).boxed(),
@@ -35,19 +36,17 @@ pub(super) fn begin(shared: &Shared) {
     // Somebody who embeds the program may log already.
     let _ = tracing_subscriber::registry()
         .with(shown)
-        .with(logs::layer())
+        .with(runtime.log_layer())
         .try_init();
 }
 
 /// Standard error without secrets. An event is written in one piece.
-struct Hiding(io::Stderr);
+struct Hiding(io::Stderr, Runtime);
 
 impl Write for Hiding {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match std::str::from_utf8(bytes) {
-            Ok(text) => self
-                .0
-                .write_all(watershed::program::redact_all(text).as_bytes())?,
+            Ok(text) => self.0.write_all(self.1.redact(text).as_bytes())?,
             Err(_) => self.0.write_all(bytes)?,
         }
         Ok(bytes.len())

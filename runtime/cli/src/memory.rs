@@ -27,7 +27,10 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Chooses what is done with memory that is freed, by how long a command stays. To be called before there are threads.
 pub(super) fn choose(command: &Command) {
-    let stays = matches!(command, Command::Start(_) | Command::Lsp(_) | Command::Shim(_));
+    let stays = matches!(
+        command,
+        Command::Start(_) | Command::Serve(_) | Command::Lsp(_) | Command::Shim(_)
+    );
     match stays {
         _ if !allocator::is_ours() => {}
         true => allocator::give_back(),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use watershed_api::documents::Command;
-use watershed_api::{Exit, Reply};
+use watershed_api::{Exit, Problem, Reply};
 
 use super::failure::Failure;
 use super::project::Location;
 use watershed::program::{Stop, close_problem, open_problem, state_problem};
 use watershed::socket::{Address, ConnectError, Connection, Listener, Replies, replies};
-use watershed::state_folder::{Lock, Patience};
+use watershed::state_folder::{Lock, Patience, StateFolder};
 use watershed::{Instance, Runtime};
 
 /// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer
@@ -131,17 +131,18 @@ pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<L
 
 /// Opens an instance on a folder that this process holds, and answers others on its socket.
 pub(super) async fn open_instance(
-    location: &Location,
+    runtime: &Runtime,
+    state: &StateFolder,
     options: watershed::Options,
     lock: Lock,
-) -> Result<(Arc<Instance>, Option<Listener>), Failure> {
-    let opened = Runtime::new()
-        .open_owned(options, location.state.clone(), lock)
+) -> Result<(Arc<Instance>, Option<Listener>), Problem> {
+    let opened = runtime
+        .open_owned(options, state.clone(), lock)
         .await
-        .map_err(|error| open_problem(error, &location.state.path()))?;
+        .map_err(|error| open_problem(error, &state.path()))?;
     let instance = Arc::new(opened);
     // Without a socket others wait until this command has ended.
-    let listener = Listener::bind(Address::for_folder(&location.state), Arc::clone(&instance))
+    let listener = Listener::bind(Address::for_folder(state), Arc::clone(&instance))
         .inspect_err(|error| tracing::warn!(%error, "can't listen on the folder's socket"));
     Ok((instance, listener.ok()))
 }
@@ -150,14 +151,14 @@ pub(super) async fn open_instance(
 pub(super) async fn close_instance(
     instance: &Instance,
     listener: Option<Listener>,
-    location: &Location,
-) -> Result<(), Failure> {
+    state: &StateFolder,
+) -> Result<(), Problem> {
     instance.end_followers();
     if let Some(listener) = listener {
         listener.finish().await;
     }
     let closed = instance.close(GRACE).await;
-    closed.map_err(|error| close_problem(&error, &location.state.path()).into())
+    closed.map_err(|error| close_problem(&error, &state.path()))
 }
 
 /// The end of a command's work. A terminal that was closed takes no more of its output, which is no failure.

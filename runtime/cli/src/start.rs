@@ -12,14 +12,15 @@ use watershed_drivers::volume::Volume;
 use super::args::{Format, LogFormat, Shared, Start};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
+use super::listen::{Listening, Place};
 use super::present::Presenter;
 use super::project::Location;
-use super::{listen, memory, session, signals};
+use super::{memory, session, signals};
 use crate::render::palette::DIM;
 use crate::render::units::clock;
 use watershed::program::{Stayed, Stop, early_end, forget_early_end};
 use watershed::state_folder::Lock;
-use watershed::{Files, Options};
+use watershed::{Files, Instance, Options};
 
 /// The interval at which a project whose folder was removed is looked for. It is looked for where nothing can be
 /// watched.
@@ -97,6 +98,22 @@ fn end(at: Time) -> String {
     format!("{begin}  {DIM}{}  ended{DIM:#}\n", clock(at))
 }
 
+/// Begins to answer over HTTP, where an address was given for that.
+async fn listen(
+    console: &mut Console,
+    args: &Start,
+    instance: &Arc<Instance>,
+    stop: &Stop,
+) -> Result<Option<Listening>, Failure> {
+    let Some(address) = args.listen else {
+        return Ok(None);
+    };
+    let place = Place::new(address, "", &[], &args.reached)?;
+    let service = place.service().with(instance.name(), Arc::clone(instance));
+    let listening = Listening::begin(console, &place, service, stop).await;
+    listening.map(Some)
+}
+
 /// One life of the instance; no exit code if it lost its state folder.
 async fn once(
     console: &mut Console,
@@ -122,11 +139,12 @@ async fn once(
         progress: console.shows_progress(format),
         ..RunRequest::default()
     };
-    let (instance, listener) = session::open_instance(location, options, lock).await?;
-    let listening = match listen::begin(console, args, &instance, stop).await {
+    let (instance, listener) =
+        session::open_instance(&console.runtime, &location.state, options, lock).await?;
+    let listening = match listen(console, args, &instance, stop).await {
         Ok(listening) => listening,
         Err(failure) => {
-            session::close_instance(&instance, listener, location).await?;
+            session::close_instance(&instance, listener, &location.state).await?;
             return Err(failure);
         }
     };
@@ -156,14 +174,11 @@ async fn once(
         // It holds the instance, and with that the state folder.
         let _ = beside.await;
     }
-    let closed = session::close_instance(&instance, listener, location).await;
+    let closed = session::close_instance(&instance, listener, &location.state).await;
     match stayed {
         Ok(Stayed::Lost) => {
             if let Err(failure) = closed {
-                tracing::warn!(
-                    error = failure.message(),
-                    "what was removed did not close in order"
-                );
+                tracing::warn!(error = failure.message, "what was removed did not close in order");
             }
             Ok(None)
         }

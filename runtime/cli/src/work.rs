@@ -169,7 +169,8 @@ async fn here(
         },
         ..super::options(shared, location)
     };
-    let opening = session::open_instance(location, options, lock);
+    let runtime = console.runtime.clone();
+    let opening = session::open_instance(&runtime, &location.state, options, lock);
     // It may wait for another program that has the engine's file open; nothing was begun then.
     let (instance, listener) = tokio::select! {
         biased;
@@ -186,7 +187,7 @@ async fn here(
         .await;
     // A reader who went away ends what is shown; what is being built ends in order all the same.
     let worked = working.await;
-    let closed = session::close_instance(&instance, listener, location).await;
+    let closed = session::close_instance(&instance, listener, &location.state).await;
     // The process ends: the system takes its memory back at once, which takes milliseconds piece by piece.
     std::mem::forget(instance);
     if let Err(panic) = worked {
@@ -196,7 +197,7 @@ async fn here(
         ));
     }
     let exit = session::ended(shown, stop)?;
-    closed.map(|()| exit)
+    Ok(closed.map(|()| exit)?)
 }
 
 /// Asks the owner of the folder, and shows what it does.

@@ -1,13 +1,14 @@
 //! Logs of invocations on disk: a file for each resource in the state folder, bounded by size and age.
 //!
-//! Add [`layer`] to the subscriber of a process, as the program does; then every `tracing` event inside an
+//! Add [`Runtime::log_layer`](crate::Runtime::log_layer) to the subscriber of a process, as the program does; then every `tracing` event inside an
 //! invocation's span goes to the file of its resource, and [`Instance::logs`](crate::Instance::logs) reads it.
 //!
 //! ```no_run
 //! use tracing_subscriber::layer::SubscriberExt as _;
 //! use tracing_subscriber::util::SubscriberInitExt as _;
 //!
-//! tracing_subscriber::registry().with(watershed::logs::layer()).init();
+//! let runtime = watershed::Runtime::new();
+//! tracing_subscriber::registry().with(runtime.log_layer()).init();
 //! ```
 //!
 //! Invariants:
@@ -40,6 +41,7 @@ pub(crate) use self::follower::span;
 pub(crate) use self::layer::INSTANCE_SPAN;
 use self::writer::Writer;
 pub(crate) use self::writer::Written;
+use crate::hiding::Hiding;
 
 /// The size at which a file of lines is put aside, in place of the one that was put aside before: a few thousand lines.
 pub const FILE_BYTES: u64 = 256 * 1024;
@@ -51,12 +53,12 @@ pub const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The writer of this process. There is one, as there is one subscriber.
 static WRITER: OnceLock<Writer> = OnceLock::new();
 
-/// Keeps what invocations of every [`Instance`](crate::Instance) of this process say.
-pub fn layer<S>() -> impl Layer<S> + Send + Sync
+/// Keeps what invocations of the instances of a runtime say.
+pub(crate) fn layer<S>(hiding: Hiding) -> impl Layer<S> + Send + Sync
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
-    layer::layer(WRITER.get_or_init(Writer::start))
+    layer::layer(WRITER.get_or_init(Writer::start), hiding)
 }
 
 /// Returns the number of lines of this process that were dropped because the disk was too slow, or refused them.

@@ -1,8 +1,7 @@
 //! The parts of the runtime that the program `watershed` needs beside the public interface. They are no part of the library, and
 //! change with the program.
 
-pub use crate::hiding::redact_all;
-pub use crate::instance::compiled::{compile, secrets_of as secrets_of_files};
+pub use crate::instance::compiled::{compile, finding, secrets_of as secrets_of_files};
 pub use crate::instance::{
     Stayed, Stop, Stopping, close_problem, compiler_options, open_problem, sandbox, state_name, state_problem,
 };

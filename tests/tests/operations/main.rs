@@ -9,6 +9,7 @@
 //! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
 //! | `files` | files of the project over HTTP |
+//! | `doors` | strangers at the door of the service over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
 //! | `secrets` | planted secrets, which no answer has |
 //! | `stream` | the stream of changes, which misses nothing |
@@ -18,6 +19,7 @@ mod attacks;
 mod cases;
 mod client;
 mod codes;
+mod doors;
 mod files;
 mod http;
 mod pages;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -146,12 +146,14 @@ impl Place {
 
     /// Opens the project in this process and brings it to rest.
     pub(crate) async fn owned(&self) -> Owner {
-        static LOGS: Once = Once::new();
-        LOGS.call_once(|| {
-            let logging = tracing_subscriber::registry().with(watershed::logs::layer());
+        static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+        let runtime = RUNTIME.get_or_init(|| {
+            let runtime = Runtime::new();
+            let logging = tracing_subscriber::registry().with(runtime.log_layer());
             tracing::subscriber::set_global_default(logging).expect("nothing else logs here");
+            runtime
         });
-        let instance = Runtime::new()
+        let instance = runtime
             .open(self.options())
             .await
             .expect("the project can be opened");

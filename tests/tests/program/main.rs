@@ -55,6 +55,7 @@
 //! | `secrets` | values that are neither printed nor stored |
 //! | `secure_web` | files of web servers: certificates, redirects, busy and broken servers |
 //! | `selections` | commands for some resources alone |
+//! | `serving` | many projects in one process over HTTP, and the configuration that names them |
 //! | `shapes` | projects as they are published, which read over HTTPS and from public buckets |
 //! | `sharing` | the engine's file between the program and others |
 //! | `stand_in` | the hosts of the internet, stood in for on loopback |
@@ -135,6 +136,7 @@ mod secrets;
 mod secure_web;
 mod selections;
 mod services;
+mod serving;
 mod shapes;
 mod shared_outputs;
 mod sharing;

@@ -24,8 +24,6 @@ use super::{files, list, watch, words};
 
 /// The bytes of a body: longer than any statement of a person's.
 pub(super) const LONGEST_BODY: usize = 1 << 20;
-/// The time in which a body has to come.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A reason why a route has no answer.
 pub(super) enum Unanswered {
@@ -52,15 +50,15 @@ impl From<Problem> for Unanswered {
 }
 
 /// Reads a body whole.
-pub(super) async fn read(body: Body, most: usize) -> Result<Bytes, Unanswered> {
+pub(super) async fn read(body: Body, most: usize, patience: Duration) -> Result<Bytes, Unanswered> {
     // What says that it is too long is not waited for.
     if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
         let problem = Problem::new(Code::BadArgument, format!("the body has more than {most} bytes"));
         return Err(Unanswered::Status(problem, StatusCode::PAYLOAD_TOO_LARGE));
     }
-    let read = tokio::time::timeout(PATIENCE, to_bytes(body, most)).await;
+    let read = tokio::time::timeout(patience, to_bytes(body, most)).await;
     let late = || {
-        let message = format!("the body did not come within {} s", PATIENCE.as_secs());
+        let message = format!("the body did not come within {} s", patience.as_secs_f64());
         Unanswered::Status(
             Problem::new(Code::DeadlinePassed, message),
             StatusCode::REQUEST_TIMEOUT,
@@ -165,7 +163,7 @@ impl Call<'_> {
                 Ok(answers::json(&request))
             }
             Own::Backup => {
-                let words = words::body(&read(body, LONGEST_BODY).await?)?;
+                let words = words::body(&read(body, LONGEST_BODY, self.service.body_within()).await?)?;
                 match words.as_object().is_some_and(serde_json::Map::is_empty) {
                     true => self.backup().await,
                     false => Err(Problem::new(Code::BadArgument, "a backup takes nothing").into()),
@@ -230,7 +228,7 @@ impl Call<'_> {
     }
 
     async fn events(&self, body: Body) -> Result<Response, Unanswered> {
-        let body = read(body, BODY_MAX).await?;
+        let body = read(body, BODY_MAX, self.service.body_within()).await?;
         let text = |(name, value): (&axum::http::HeaderName, &HeaderValue)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         };

@@ -6,7 +6,7 @@
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 
 use super::answers::Refused;
 
@@ -28,8 +28,10 @@ pub(super) fn check(parts: &Parts, hosts: &[String], base: &str) -> Result<(), R
     let host = host(parts)
         .map_err(|problem| Refused::new(problem, base).with_status(StatusCode::MISDIRECTED_REQUEST))?;
     if !is_known(&host, hosts) {
-        let problem = Problem::new(Code::NotAllowed, format!("this service is not `{host}`"))
-            .hint("name the host in `hosts` of the configuration");
+        let problem = Problem::new(Code::NotAllowed, format!("this service is not `{host}`")).hint(format!(
+            "start it with {}, or name the host in its configuration's `hosts`",
+            hint::option("host", &host)
+        ));
         return Err(Refused::new(problem, base).with_status(StatusCode::MISDIRECTED_REQUEST));
     }
     if parts.method == Method::GET || parts.method == Method::HEAD {

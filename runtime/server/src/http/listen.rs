@@ -22,20 +22,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 use watershed_api::http::ProblemDocument;
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 use watershed_locks::Unpoisoned;
 
 pub use self::peer::Peer;
 use super::caller::Caller;
+use super::held::Held;
 
-/// The bytes of a request's head: browsers send less than half of that.
-const LONGEST_HEAD: usize = 32 << 10;
-/// The time in which the head has to come: a slow client holds a socket and nothing else.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-/// The most connections, below the usual number of open files.
-const MOST_CONNECTIONS: usize = 4_096;
-/// The most connections from one address, but for this machine's own: all of those are one user's.
-const MOST_FROM_ONE: usize = 256;
 /// The time that requests have to end when the service stops.
 const GRACE: Duration = Duration::from_secs(30);
 /// The most connections that are told at once why they are not let in.
@@ -45,45 +38,109 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// The pause after a connection could not be accepted: too many files are open, most likely.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// What a client may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The bytes of a request's head: browsers send less than half of 32 KiB.
+    pub head_bytes: usize,
+    /// The time in which the head has to come: a slow client holds a socket and nothing else.
+    pub head_within: Duration,
+    /// The most connections, below the usual number of open files.
+    pub connections: usize,
+    /// The most connections from one address, but for this machine's own: all of those are one user's.
+    pub connections_from_one: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes: 32 << 10,
+            head_within: Duration::from_secs(10),
+            connections: 4_096,
+            connections_from_one: 256,
+        }
+    }
+}
+
+/// Those whose connections are taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Peers {
+    /// The user of this process.
+    #[default]
+    OfUser,
+    /// Everybody on this machine: the routes ask who they are.
+    All,
+}
+
+/// The door of a service on a socket of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Door {
+    /// Whose connections are taken.
+    pub peers: Peers,
+    /// What each may hold.
+    pub limits: Limits,
+}
+
 /// Serves routes for the user of this process until it is told to stop; then takes no more, and waits a while for requests that
 /// are under way. Whoever else connects is turned away at once, and takes nobody's place.
 pub async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
-    let (tasks, open) = (TaskTracker::new(), Connections::default());
-    let outside = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
-    loop {
-        // Both arms are cancel-safe: a connection is returned at once or stays in the backlog.
-        let accepted = tokio::select! {
-            biased;
-            () = stop.cancelled() => break,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, address)) => {
-                let ours = stream.local_addr().ok();
-                let peer = ours.map(|ours| Peer::find(address, ours)).filter(Peer::is_ours);
-                let place = peer.and_then(|peer| Some((peer, open.take(address.ip())?)));
-                match (peer, place) {
-                    (_, Some((peer, place))) => {
-                        tasks.spawn(connection(stream, peer, routes.clone(), stop.clone(), place));
+    Door::default().serve(listener, routes, stop).await;
+}
+
+impl Door {
+    /// Serves routes until it is told to stop; then takes no more, and waits a while for requests that are under way.
+    pub async fn serve(self, listener: TcpListener, routes: Router, stop: CancellationToken) {
+        let (tasks, open) = (TaskTracker::new(), Connections::new(self.limits));
+        let outside = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
+        loop {
+            // Both arms are cancel-safe: a connection is returned at once or stays in the backlog.
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, address)) => match self.admit(&stream, address, &open) {
+                    Ok((peer, place)) => {
+                        let served =
+                            connection(stream, peer, routes.clone(), self.limits, stop.clone(), place);
+                        tasks.spawn(served);
                     }
-                    (peer, None) => {
-                        let problem = peer.map_or_else(not_ours, |_| too_many());
-                        // Of a crowd most are hung up on.
+                    // Of a crowd most are hung up on.
+                    Err(problem) => {
                         if let Ok(place) = Arc::clone(&outside).try_acquire_owned() {
                             tokio::spawn(turn_away(stream, problem, place));
                         }
                     }
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "can't accept a connection");
+                    tokio::time::sleep(PAUSE).await;
                 }
             }
-            Err(error) => {
-                tracing::warn!(%error, "can't accept a connection");
-                tokio::time::sleep(PAUSE).await;
-            }
         }
+        drop(listener);
+        tasks.close();
+        let _ = tokio::time::timeout(GRACE, tasks.wait()).await;
     }
-    drop(listener);
-    tasks.close();
-    let _ = tokio::time::timeout(GRACE, tasks.wait()).await;
+
+    /// Looks at a new connection.
+    fn admit(
+        self,
+        stream: &TcpStream,
+        address: SocketAddr,
+        open: &Connections,
+    ) -> Result<(Peer, Place), Problem> {
+        let peer = match self.peers {
+            Peers::All => Peer { address, user: None },
+            Peers::OfUser => {
+                let found = stream.local_addr().map(|ours| Peer::find(address, ours));
+                found.ok().filter(Peer::is_ours).ok_or_else(not_ours)?
+            }
+        };
+        let place = open.take(address.ip()).ok_or_else(too_many)?;
+        Ok((peer, place))
+    }
 }
 
 /// Returns the one who asks on a machine of several users: the user of this process, who may do everything.
@@ -100,7 +157,10 @@ pub fn local_user(head: &Parts) -> Result<Caller, Problem> {
 
 fn not_ours() -> Problem {
     let message = "only the user who started this process may ask it";
-    Problem::new(Code::NotAllowed, message).hint("ask from this machine, as that user")
+    let link = hint::option("auth", "link");
+    Problem::new(Code::NotAllowed, message).hint(format!(
+        "ask as that user, or start the service with {link}, which lets in whoever opens the link"
+    ))
 }
 
 fn too_many() -> Problem {
@@ -142,17 +202,26 @@ pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-async fn connection(stream: TcpStream, peer: Peer, routes: Router, stop: CancellationToken, _place: Place) {
+async fn connection(
+    stream: TcpStream,
+    peer: Peer,
+    routes: Router,
+    limits: Limits,
+    stop: CancellationToken,
+    _place: Place,
+) {
     // Answers are small, and wait for nothing.
     let _ = stream.set_nodelay(true);
+    let held = Held::default();
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(held.clone());
         routes.clone().oneshot(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .max_buf_size(LONGEST_HEAD)
+        .header_read_timeout(limits.head_within)
+        .max_buf_size(limits.head_bytes)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -170,8 +239,17 @@ async fn connection(stream: TcpStream, peer: Peer, routes: Router, stop: Cancell
 }
 
 /// The connections that are open, by address.
-#[derive(Clone, Default)]
-struct Connections(Arc<Mutex<HashMap<IpAddr, usize>>>);
+#[derive(Clone)]
+struct Connections {
+    open: Arc<Mutex<Open>>,
+    limits: Limits,
+}
+
+#[derive(Default)]
+struct Open {
+    all: usize,
+    from: HashMap<IpAddr, usize>,
+}
 
 /// A connection that is open, for as long as this lives.
 struct Place {
@@ -180,20 +258,27 @@ struct Place {
 }
 
 impl Connections {
+    fn new(limits: Limits) -> Self {
+        Self {
+            open: Arc::default(),
+            limits,
+        }
+    }
+
     /// Enters a connection; none if there are too many.
     fn take(&self, address: IpAddr) -> Option<Place> {
-        let mut open = self.0.lock().unpoisoned();
-        let all: usize = open.values().sum();
-        let of_one = open.get(&address).copied().unwrap_or_default();
+        let mut open = self.open.lock().unpoisoned();
         let most_from_one = if address.is_loopback() {
-            MOST_CONNECTIONS
+            self.limits.connections
         } else {
-            MOST_FROM_ONE
+            self.limits.connections_from_one
         };
-        if all >= MOST_CONNECTIONS || of_one >= most_from_one {
+        let of_one = open.from.get(&address).copied().unwrap_or_default();
+        if open.all >= self.limits.connections || of_one >= most_from_one {
             return None;
         }
-        open.insert(address, of_one + 1);
+        open.all += 1;
+        open.from.insert(address, of_one + 1);
         Some(Place {
             connections: self.clone(),
             address,
@@ -203,11 +288,12 @@ impl Connections {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.connections.0.lock().unpoisoned();
-        if let Some(number) = open.get_mut(&self.address) {
+        let mut open = self.connections.open.lock().unpoisoned();
+        open.all -= 1;
+        if let Some(number) = open.from.get_mut(&self.address) {
             *number -= 1;
             if *number == 0 {
-                open.remove(&self.address);
+                open.from.remove(&self.address);
             }
         }
     }
@@ -219,21 +305,25 @@ mod tests {
 
     #[test]
     fn connections_are_bounded_by_address_and_in_all() {
-        let open = Connections::default();
+        let limits = Limits::default();
+        let open = Connections::new(limits);
         let address = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let mut places: Vec<Place> = (0..MOST_FROM_ONE).filter_map(|_| open.take(address(1))).collect();
-        assert_eq!(places.len(), MOST_FROM_ONE);
+        let mut places: Vec<Place> = (0..limits.connections_from_one)
+            .filter_map(|_| open.take(address(1)))
+            .collect();
+        assert_eq!(places.len(), limits.connections_from_one);
         assert!(open.take(address(1)).is_none());
         places.pop();
         assert!(open.take(address(1)).is_some());
         for last in 2..=16 {
-            places.extend((0..MOST_FROM_ONE).filter_map(|_| open.take(address(last))));
+            places.extend((0..limits.connections_from_one).filter_map(|_| open.take(address(last))));
         }
-        assert!(places.len() < MOST_CONNECTIONS + 1 && open.take(address(200)).is_some());
+        assert!(places.len() < limits.connections + 1 && open.take(address(200)).is_some());
         places.push(open.take(address(200)).unwrap());
         assert!(open.take(address(201)).is_none());
         drop(places);
-        assert!(open.0.lock().unpoisoned().is_empty());
+        let open = open.open.lock().unpoisoned();
+        assert!(open.all == 0 && open.from.is_empty());
     }
 
     #[tokio::test]

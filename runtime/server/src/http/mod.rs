@@ -13,6 +13,8 @@
 //! | [`list`], [`watch`] | resources by the page, and what changes of them |
 //! | [`token`] | places in lists and streams that readers come back to |
 //! | [`requests`] | work that was asked for, until its end |
+//! | [`link`] | callers who have opened a link for one use |
+//! | [`held`] | the instances that a connection has asked |
 //! | [`listen`] | the service on a socket of its own, for the user who started it |
 //! | [`pages`] | what stands above the instances |
 //!
@@ -29,12 +31,22 @@
 //! axum::serve(listener, app).await?;
 //! # Ok(()) }
 //! ```
+//!
+//! Routes without a function that says who asks can't be made:
+//!
+//! ```compile_fail,E0061
+//! use watershed::http::{Service, router};
+//!
+//! let routes = router(Service::new());
+//! ```
 
 mod answers;
 mod call;
 mod caller;
 mod files;
 mod guard;
+mod held;
+mod link;
 mod list;
 mod listen;
 mod operations;
@@ -47,6 +59,7 @@ mod watch;
 mod words;
 
 pub use caller::{Caller, Identify};
-pub use listen::{Peer, bind, local_user, serve};
+pub use link::{Linked, router_by_link};
+pub use listen::{Door, Limits, Peer, Peers, bind, local_user, serve};
 pub use router::router;
 pub use service::Service;

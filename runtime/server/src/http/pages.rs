@@ -6,16 +6,16 @@ use watershed_api::{Code, Problem};
 
 use super::answers;
 use super::caller::Caller;
-use super::service::Service;
+use super::service::{Service, State};
 
 /// The page of all codes.
 const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
 
 /// Lists the instances.
-pub(super) fn instances(service: &Service) -> Response {
+pub(super) async fn instances(service: &Service) -> Response {
     answers::json(&InstancesPage {
         schema: InstancesPage::SCHEMA.to_owned(),
-        instances: service.entries(),
+        instances: service.entries().await,
     })
 }
 
@@ -72,27 +72,41 @@ pub(super) fn live() -> Response {
     answers::of_type("text/plain; charset=utf-8", "live\n".to_owned())
 }
 
-/// Says whether requests are taken.
+/// Says whether requests are taken: the service listens, each of its instances is open or has failed, and it does not stop.
+/// `verbose` adds each instance with its failure.
 ///
 /// # Errors
-/// `stopping`.
-pub(super) fn ready(service: &Service) -> Result<Response, Problem> {
-    match service.stopping().is_cancelled() {
-        true => Err(Problem::new(Code::Stopping, "the service is about to stop")),
-        false => Ok(answers::of_type(
-            "text/plain; charset=utf-8",
-            "ready\n".to_owned(),
-        )),
+/// `stopping`, and `unavailable` while an instance is being opened.
+pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Problem> {
+    if service.stopping().is_cancelled() {
+        return Err(Problem::new(Code::Stopping, "the service is about to stop"));
     }
+    let states = service.states();
+    let mut opening = states.iter().filter(|(_, state)| *state == State::Opening);
+    if let Some((name, _)) = opening.next() {
+        let message = match opening.count() {
+            0 => format!("the instance `{name}` is being opened"),
+            more => format!("the instance `{name}` and {more} more are being opened"),
+        };
+        return Err(Problem::new(Code::Unavailable, message));
+    }
+    let mut page = "ready\n".to_owned();
+    for (name, state) in states.iter().filter(|_| is_verbose) {
+        page.push_str(&match state {
+            State::Failed(problem) => format!("{name}: failed: {}\n", problem.message),
+            _ => format!("{name}: open\n"),
+        });
+    }
+    Ok(answers::of_type("text/plain; charset=utf-8", page))
 }
 
 /// Returns the page for people who open the address.
 pub(super) fn welcome(service: &Service) -> Response {
     let base = service.base();
     let instances: Vec<String> = service
-        .entries()
+        .states()
         .iter()
-        .map(|entry| format!("{base}/v1/instances/{}/resources", entry.name))
+        .map(|(name, _)| format!("{base}/v1/instances/{name}/resources"))
         .collect();
     let page = format!(
         "Watershed answers here.\n\n\

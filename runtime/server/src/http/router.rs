@@ -22,6 +22,7 @@ use watershed_api::{Code, Problem};
 use super::answers::{self, Refused};
 use super::call::{Call, LONGEST_BODY, Unanswered, read};
 use super::caller::{Caller, Identify};
+use super::held::Held;
 use super::service::Service;
 use super::words::{self, Parameters};
 use super::{guard, operations, pages};
@@ -63,7 +64,7 @@ where
     router
         .route(
             "/v1/instances",
-            get(async |State(context): State<Context>| pages::instances(&context.service)),
+            get(async |State(context): State<Context>| pages::instances(&context.service).await),
         )
         .route(
             "/v1/me",
@@ -124,9 +125,22 @@ async fn problem(State(context): State<Context>, path: PathWords) -> Response {
         .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
 }
 
-async fn ready(State(context): State<Context>) -> Response {
+async fn ready(State(context): State<Context>, request: Request) -> Response {
     let base = context.service.base();
-    pages::ready(&context.service).unwrap_or_else(|problem| Refused::new(problem, base).into_response())
+    let is_verbose = match request.uri().query() {
+        None | Some("") => false,
+        Some("verbose") => true,
+        Some(other) => {
+            let problem = Problem::new(
+                Code::BadArgument,
+                format!("`{other}` is no question of this path"),
+            )
+            .hint("`verbose` names all instances");
+            return Refused::new(problem, base).into_response();
+        }
+    };
+    pages::ready(&context.service, is_verbose)
+        .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
 }
 
 async fn nothing(State(context): State<Context>, request: Request) -> Response {
@@ -199,7 +213,10 @@ impl Offered {
             return Err(Problem::new(Code::NotAllowed, "this needs another role").into());
         }
         let word = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
-        let open = context.service.find(word("instance"))?;
+        let open = &context.service.find(word("instance"))?;
+        if let Some(held) = parts.extensions.get::<Held>() {
+            held.hold(&open.instance);
+        }
         let query = words::query(parts.uri.query(), &self.parameters, self.takes_all)?;
         let at = self.at(&path);
         let call = Call {
@@ -217,13 +234,13 @@ impl Offered {
         let answered = match &self.route.does {
             Does::Own(own) => call.own(*own, &path, query, body).await,
             Does::Answers(offer) => {
-                let words = self.words(query, body).await?;
+                let words = self.words(query, body, &context.service).await?;
                 operations::answer(open, (offer.read)(words, &at)?)
                     .await
                     .map_err(Into::into)
             }
             Does::Starts(offer) => {
-                let words = self.words(query, body).await?;
+                let words = self.words(query, body, &context.service).await?;
                 let request = (offer.read)(words, &at)?;
                 call.start(request).await
             }
@@ -241,7 +258,7 @@ impl Offered {
                 }
             }
             Does::Selected(offer) => {
-                let words = self.words(query, body).await?;
+                let words = self.words(query, body, &context.service).await?;
                 call.selected(offer, words).await
             }
         };
@@ -252,10 +269,12 @@ impl Offered {
     }
 
     /// Returns the words of the route: the query, or the body.
-    async fn words(&self, query: Value, body: Body) -> Result<Value, Unanswered> {
+    async fn words(&self, query: Value, body: Body, service: &Service) -> Result<Value, Unanswered> {
         match self.route.words() {
             Words::Query => Ok(query),
-            Words::Body => Ok(words::body(&read(body, LONGEST_BODY).await?)?),
+            Words::Body => Ok(words::body(
+                &read(body, LONGEST_BODY, service.body_within()).await?,
+            )?),
         }
     }
 

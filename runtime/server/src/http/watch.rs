@@ -24,7 +24,7 @@ use super::answers;
 use super::list::{Chosen, Filter, catalog, filter};
 use super::service::Open;
 use super::token::Token;
-use crate::instance::Instance;
+use crate::instance::{Attended, Instance};
 use crate::projection::{Progress, Projection, Slot, Table};
 
 /// The shortest time between two batches: more often than that no eye follows.
@@ -67,6 +67,7 @@ pub(super) async fn stream(
     let reader = Reader {
         progress: projection.follow(),
         instance: Arc::clone(&open.instance),
+        _attended: open.instance.attend(),
         seen: 0,
         shown: BTreeSet::new(),
         resumes: false,
@@ -124,6 +125,7 @@ enum State {
 /// A reader of the stream.
 struct Reader {
     instance: Arc<Instance>,
+    _attended: Attended,
     projection: Arc<Projection>,
     progress: Receiver<Progress>,
     filter: Filter,

@@ -231,7 +231,8 @@ pub fn secrets_of(project: &Project) -> Secrets {
     secrets
 }
 
-fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagnostic {
+/// Returns a finding as documents have it.
+pub fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagnostic {
     Diagnostic {
         severity: match found.severity {
             Severity::Error => documents::Severity::Error,

@@ -23,6 +23,7 @@ mod approve;
 pub(crate) mod catalog;
 pub(crate) mod compiled;
 mod converge;
+mod error;
 mod extensions;
 mod live;
 pub(crate) mod look;
@@ -44,17 +45,19 @@ mod stop;
 mod wish;
 pub(crate) mod workloads;
 
-use std::path::PathBuf;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use tracing_subscriber::Layer;
+use tracing_subscriber::registry::LookupSpan;
 use watershed_api::Owner;
 use watershed_api::documents::{Command, Time};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
-use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
+use watershed_controller::{Controller, EditError, Handle, Limits, Uid};
 use watershed_drivers::olap::{Access, Conditions, Olap};
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
@@ -69,21 +72,24 @@ use watershed_workloads::Workloads;
 
 pub(crate) use self::compiled::Built;
 pub use self::compiled::compiler_options;
+pub use self::error::{CloseError, OpenError};
 pub use self::open::sandbox;
 pub use self::options::{Files, Options, state_name};
 pub use self::problem::unfinished;
 pub use self::problem::{close_problem, open_problem, state_problem};
 pub(crate) use self::problem::{engine_problem, refused};
-pub(crate) use self::sharing::Holder;
+use self::sharing::Attendance;
+pub(crate) use self::sharing::{Attended, Holder};
 pub use self::stay::Stayed;
 pub(crate) use self::stop::Control;
 pub use self::stop::{Stop, Stopping};
 pub(crate) use self::wish::{Reach, Which, Wish};
+use crate::hiding::Hiding;
 use crate::kept::Moment;
 use crate::report::document::Project;
 use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
-use crate::state_folder::{self, Lock, StateFolder};
+use crate::state_folder::{Lock, StateFolder};
 use watershed_locks::Unpoisoned;
 pub use watershed_reconcilers::links::{self, Links};
 use watershed_resolvers::Cache;
@@ -100,6 +106,8 @@ pub struct Runtime {
     directory: Option<Arc<dyn Directory>>,
     links: Option<Arc<dyn Links>>,
     store: Option<names::NamedStore>,
+    /// The secrets of the projects that it has open.
+    hiding: Hiding,
 }
 
 impl Runtime {
@@ -128,6 +136,20 @@ impl Runtime {
     pub fn with_store(mut self, store: impl Store) -> Self {
         self.store = Some(names::NamedStore::new(store));
         self
+    }
+
+    /// Keeps what invocations of its instances say, as a part of the subscriber of the process: without one nothing is kept.
+    /// What other runtimes do is passed over.
+    pub fn log_layer<S>(&self) -> impl Layer<S> + Send + Sync
+    where
+        S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+    {
+        crate::logs::layer(self.hiding.clone())
+    }
+
+    /// Returns a text without the secrets of any project that it has open.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.hiding.redact(text)
     }
 
     fn watcher(&self) -> Result<Watcher, WatchError> {
@@ -176,50 +198,6 @@ async fn not_declared(controller: &Controller, error: EditError) -> OpenError {
     }
 }
 
-/// The reason why an instance can't be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process uses the state folder.
-    #[error("the state folder `{}` is used by another process", .0.display())]
-    Owned(PathBuf),
-    /// Another instance of this process has the name, in the same store.
-    #[error("the name `{0}` is used by another instance of this process")]
-    NameInUse(String),
-    /// The state folder can't be made or locked.
-    #[error(transparent)]
-    State(#[from] state_folder::Error),
-    /// The catalog can't be opened.
-    #[error(transparent)]
-    Catalog(#[from] watershed_controller::store::StoreError),
-    /// The engine's file is damaged, another process has it open, or a newer version of the engine wrote it. Nothing was
-    /// touched.
-    #[error(transparent)]
-    Engine(watershed_drivers::olap::OpenError),
-    /// The controller did not start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The calls of managed resources can't be made.
-    #[error("can't prepare the calls of managed resources")]
-    Calls(#[from] watershed_reconcilers::managed::CallsError),
-    /// The project could not be declared to the controller.
-    #[error("can't declare the project")]
-    Declare(#[source] EditError),
-    /// The disk of the catalog is full.
-    #[error("the disk of the state folder is full")]
-    Full(#[source] ShutdownError),
-}
-
-/// The reason why an instance was not closed in order. It is closed all the same.
-#[derive(Debug, thiserror::Error)]
-pub enum CloseError {
-    /// The controller did not stop in order.
-    #[error(transparent)]
-    Controller(#[from] ShutdownError),
-    /// The engine did not close in order; what was built is safe.
-    #[error("can't close the engine")]
-    Engine(#[from] watershed_drivers::olap::Failure),
-}
-
 /// A project that is kept converged by this process.
 pub struct Instance {
     pub(crate) project: Project,
@@ -247,6 +225,10 @@ pub struct Instance {
     /// The resources as readers over HTTP see them.
     #[cfg(feature = "http")]
     projections: crate::projection::Projections,
+    /// The processes and streams that ask it at present.
+    attended: Attendance,
+    /// The secrets of its runtime's projects, its own among them.
+    hiding: Hiding,
     /// The name in a store of the embedder's; none if the catalog is a file of the state folder.
     pub(crate) claim: Option<names::Claim>,
     /// Given back last.
@@ -329,7 +311,7 @@ impl Runtime {
             .store(store)
             .limits(limits);
         let logs = state.logs();
-        crate::hiding::begin(&logs, &secrets);
+        self.hiding.begin(&logs, &secrets);
         let managed = Managed::new(calls).at_once(at_once);
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
@@ -362,6 +344,8 @@ impl Runtime {
             leaving,
             #[cfg(feature = "http")]
             projections: Default::default(),
+            attended: Attendance::default(),
+            hiding: self.hiding.clone(),
             claim,
             lock,
         })
@@ -536,12 +520,19 @@ impl Instance {
 
     /// Closes the engine's file each time that nobody has worked in it for a moment, so that other programs can open it,
     /// until the future is dropped. What is to be done next opens it again, and waits for a program that has it open
-    /// then. To be run beside an instance that stays; without it the file is held until the instance is closed.
+    /// then. While somebody is connected over HTTP it stays open. To be run beside an instance that stays; without it the file
+    /// is held until the instance is closed.
     pub async fn share_file(&self) {
         match self.engine.upkeep() {
-            Ok(file) => file.share_file(sharing::REST).await,
+            Ok(file) => self.attended.share_unattended(file).await,
             Err(_) => std::future::pending().await,
         }
+    }
+
+    /// Notes that somebody is connected, for as long as the value lives.
+    #[cfg(feature = "http")]
+    pub(crate) fn attend(&self) -> Attended {
+        self.attended.begin()
     }
 
     /// Returns the resources as readers see them, at least as new as what is committed.
@@ -566,6 +557,6 @@ impl Drop for Instance {
         if let Some(watching) = &self.watching {
             watching.stop();
         }
-        crate::hiding::end(&self.state.logs());
+        self.hiding.end(&self.state.logs());
     }
 }

@@ -7,11 +7,45 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Select};
-use watershed_drivers::olap::Olap;
+use watershed_drivers::olap::{Olap, Upkeep};
 
 /// Nobody has worked in the engine for so long when its file is given up: longer than a person pauses between two edits
 /// that belong together, shorter than it takes to turn to a notebook.
 pub(super) const REST: Duration = Duration::from_secs(3);
+
+/// The number of those who are connected to an instance.
+#[derive(Default)]
+pub(super) struct Attendance(Arc<watch::Sender<usize>>);
+
+/// One who is connected, for as long as this lives.
+pub(crate) struct Attended(Arc<watch::Sender<usize>>);
+
+impl Attendance {
+    pub(super) fn begin(&self) -> Attended {
+        self.0.send_modify(|number| *number += 1);
+        Attended(Arc::clone(&self.0))
+    }
+
+    /// Gives an engine's file up each time that nobody has worked in it for a moment, while nobody is connected. Does not
+    /// return.
+    pub(super) async fn share_unattended(&self, file: &dyn Upkeep) {
+        let mut number = self.0.subscribe();
+        loop {
+            // The sender lives as long as this.
+            let _ = number.wait_for(|number| *number == 0).await;
+            tokio::select! {
+                () = file.share_file(REST) => {}
+                _ = number.wait_for(|number| *number > 0) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.0.send_modify(|number| *number -= 1);
+    }
+}
 
 /// The processes that work waits for; nothing to follow where no file is shared.
 pub(crate) struct Holder(Option<watch::Receiver<Option<String>>>);

@@ -16,8 +16,10 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 use uuid::Uuid;
 use watershed_api::documents::{LogLevel, LogLine, ResourceName, Time};
+use watershed_outputs::secrets::Secrets;
 
 use super::writer::Writer;
+use crate::hiding::Hiding;
 use crate::report::run_id;
 
 /// Details that are remembered of a run until it says something that matters.
@@ -31,26 +33,32 @@ pub(crate) const INSTANCE_SPAN: &str = "instance";
 const INVOCATION_SPAN: &str = "invocation";
 
 /// Keeps what invocations say: of our own crates details too, of others what was done.
-pub(super) fn layer<S>(writer: &'static Writer) -> impl Layer<S> + Send + Sync
+pub(super) fn layer<S>(writer: &'static Writer, hiding: Hiding) -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let wanted = filter_fn(|metadata: &Metadata<'_>| {
         *metadata.level() <= Level::INFO || metadata.target().starts_with("watershed")
     });
-    LogLayer { writer }.with_filter(wanted.and(LevelFilter::DEBUG))
+    LogLayer { writer, hiding }.with_filter(wanted.and(LevelFilter::DEBUG))
 }
 
 struct LogLayer {
     writer: &'static Writer,
+    /// The secrets of the instances whose lines are kept.
+    hiding: Hiding,
 }
 
-/// The folder of an instance.
-struct Folder(Arc<Path>);
+/// The folder of an instance, and what its lines do not show.
+#[derive(Clone)]
+struct Folder {
+    path: Arc<Path>,
+    secrets: Secrets,
+}
 
 /// The invocation that a span stands for.
 struct Run {
-    folder: Arc<Path>,
+    folder: Folder,
     uid: Uuid,
     resource: ResourceName,
     run: String,
@@ -72,14 +80,18 @@ where
         match metadata.name() {
             INSTANCE_SPAN => {
                 let said = Fields::recorded(|said| attributes.record(said));
-                if let Some(folder) = said.text("logs") {
-                    span.extensions_mut().insert(Folder(PathBuf::from(folder).into()));
+                let path: Option<Arc<Path>> = said.text("logs").map(|path| PathBuf::from(path).into());
+                // Another runtime's is that one's affair.
+                if let Some(path) = path
+                    && let Some(secrets) = self.hiding.of_project(&path)
+                {
+                    span.extensions_mut().insert(Folder { path, secrets });
                 }
             }
             INVOCATION_SPAN => {
                 let folder = span.scope().find_map(|above| {
                     let extensions = above.extensions();
-                    extensions.get::<Folder>().map(|folder| Arc::clone(&folder.0))
+                    extensions.get::<Folder>().cloned()
                 });
                 let run = folder.and_then(|folder| {
                     Run::from_fields(&Fields::recorded(|said| attributes.record(said)), folder)
@@ -107,7 +119,7 @@ where
             }
             run.matters = true;
             for line in std::mem::take(&mut run.details).into_iter().chain([line]) {
-                self.writer.take(&run.folder, run.uid, line);
+                self.writer.take(&run.folder.path, run.uid, line);
             }
             return;
         }
@@ -122,7 +134,7 @@ impl LogLayer {
             Some(Value::String(text)) => text,
             _ => String::new(),
         };
-        let hidden = |text: &str| crate::hiding::redact_project(&run.folder, text).into_owned();
+        let hidden = |text: &str| run.folder.secrets.redact(text).into_owned();
         for value in said.0.values_mut() {
             if let Value::String(text) = value {
                 *text = hidden(text);
@@ -144,7 +156,7 @@ impl LogLayer {
 }
 
 impl Run {
-    fn from_fields(said: &Fields, folder: Arc<Path>) -> Option<Self> {
+    fn from_fields(said: &Fields, folder: Folder) -> Option<Self> {
         let number = |name: &str| said.0.get(name).and_then(Value::as_u64);
         Some(Self {
             folder,
@@ -249,7 +261,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("logs");
         let writer: &'static Writer = Box::leak(Box::new(Writer::start()));
-        let subscriber = tracing_subscriber::registry().with(layer(writer));
+        let (hiding, secrets) = (Hiding::default(), Secrets::default());
+        secrets.learn([(&"KEY".to_owned(), &"hunter22".to_owned())]);
+        hiding.begin(&folder, &secrets);
+        let subscriber = tracing_subscriber::registry().with(layer(writer, hiding));
         let (busy, idle) = (Uuid::from_u128(1), Uuid::from_u128(2));
         tracing::subscriber::with_default(subscriber, || {
             let instance =
@@ -259,18 +274,23 @@ mod tests {
                 invocation(busy, 2).in_scope(|| {
                     tracing::debug!(target: "watershed", decision = "build", "decided");
                     tracing::debug!(target: "sqlx", "SELECT");
-                    tracing::info_span!("elsewhere").in_scope(|| tracing::info!(rows = 7, "built"));
+                    tracing::info_span!("elsewhere").in_scope(|| tracing::info!(rows = 7, "built hunter22"));
                     tracing::debug!(target: "watershed", "then");
                 });
                 tracing::info!("outside of an invocation");
             });
             invocation(busy, 3).in_scope(|| tracing::info!("of no instance"));
+            let other = temp.path().join("other");
+            let other =
+                tracing::info_span!(target: "watershed::instance", "instance", logs = %other.display());
+            other.in_scope(|| invocation(busy, 4).in_scope(|| tracing::info!("of another runtime")));
         });
+        assert!(!temp.path().join("other").exists());
         writer.flush();
         assert_eq!(files::read(&folder, idle, 10).unwrap(), []);
         let lines = files::read(&folder, busy, 10).unwrap();
         let told: Vec<&str> = lines.iter().map(|line| line.message.as_str()).collect();
-        assert_eq!(told, ["decided", "built", "then"]);
+        assert_eq!(told, ["decided", "built [KEY]", "then"]);
         assert_eq!(
             (lines[1].run.as_str(), &lines[1].fields["rows"]),
             ("3-2", &Value::from(7))

@@ -261,7 +261,7 @@ impl Instance {
     }
 
     /// Returns the last log lines of a resource, by `name` or `kind/name`: at most `limit` lines, the oldest first.
-    /// Kept only in a process that logs through [`logs::layer`](crate::logs::layer).
+    /// Kept only in a process that logs through [`Runtime::log_layer`](crate::Runtime::log_layer).
     ///
     /// # Errors
     /// When there is and was no such resource or there are several, or the files can't be read.

@@ -1,0 +1,256 @@
+//! `serve`: many projects in one process, each kept converged, all of them over HTTP.
+
+mod configuration;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use tokio::sync::Semaphore;
+use watershed::http::Service;
+use watershed::program::{Stop, chain, forget_early_end, state_problem};
+use watershed::{Files, Instance, Options, Runtime};
+use watershed_api::{Code, Exit, Problem};
+
+use self::configuration::{Checked, Served};
+use super::args::{Format, Serve, Shared};
+use super::console::{Console, choose_format};
+use super::failure::Failure;
+use super::listen::{Listening, Place};
+use super::{memory, session, signals};
+use watershed::socket::Listener;
+
+/// The time after which a project that could not be opened is tried again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// `serve`
+pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    refuse_options_of_one(shared)?;
+    let checked = match configuration::check(console, args, format)? {
+        Some(checked) => checked,
+        None => return Ok(Exit::Usage),
+    };
+    if args.check {
+        let number = checked.instances.len();
+        let projects = if number == 1 { "project" } else { "projects" };
+        let file = args.config.display();
+        console.note(&format!("{file} is as it should be: {number} {projects}\n"));
+        return Ok(Exit::Converged);
+    }
+    let place = Place::new(checked.listen, &checked.base, &checked.hosts, &args.reached)?;
+    super::block_on(async {
+        let stop = Stop::default();
+        signals::stop_on_signals(stop.clone())?;
+        let service = place.service();
+        for served in &checked.instances {
+            service.put_opening(&served.name);
+        }
+        let listening = Listening::begin(console, &place, service.clone(), &stop).await?;
+        keep_all(console, shared, checked, &service, &stop).await;
+        listening.end().await;
+        Ok(stop.exit().unwrap_or(Exit::Interrupted))
+    })
+}
+
+/// Options that say something of one project have no meaning here, and are not passed over in silence.
+fn refuse_options_of_one(shared: &Shared) -> Result<(), Failure> {
+    let given = [
+        (!shared.variables.is_empty(), "--env", "env_file"),
+        (shared.state_dir.is_some(), "--state-dir", "project"),
+        (shared.sandbox, "--sandbox", "trust"),
+        (shared.sample.is_some(), "--sample", "environment"),
+    ];
+    match given.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, option, key)) => {
+            let message = format!("`{option}` is about one project, and a service may have many");
+            Err(Failure::usage(message).hint(format!("say `{key}` of each in the configuration")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is said of the instances while they are served.
+enum News {
+    Open(String),
+    Failed(String, Problem),
+}
+
+/// Keeps all instances until the program is asked to stop, and has them closed by then.
+async fn keep_all(console: &mut Console, shared: &Shared, checked: Checked, service: &Service, stop: &Stop) {
+    // Opening reads files and a catalog: more at once than cores wait for each other.
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
+    let opening = Arc::new(Semaphore::new(2 * cores));
+    let (tell, mut news) = tokio::sync::mpsc::channel(16);
+    let mut kept: FuturesUnordered<_> = checked
+        .instances
+        .into_iter()
+        .map(|served| {
+            let keeper = Keeper {
+                runtime: console.runtime.clone(),
+                options: options(shared, &served),
+                name: served.name,
+                service: service.clone(),
+                stop: stop.clone(),
+                opening: Arc::clone(&opening),
+                tell: tell.clone(),
+            };
+            tokio::spawn(keeper.keep())
+        })
+        .collect();
+    drop(tell);
+    loop {
+        // Both are cancel-safe: what was not taken stays.
+        tokio::select! {
+            told = news.recv() => match told {
+                Some(News::Open(name)) => console.note(&format!("{name}: open\n")),
+                Some(News::Failed(name, problem)) => {
+                    console.say(&format!("{name}: failed: {}\n", problem.message));
+                    if let Some(hint) = problem.hint {
+                        console.say(&format!("  hint: {hint}\n"));
+                    }
+                }
+                None => break,
+            },
+            ended = kept.next() => if let Some(Err(panic)) = ended {
+                console.say(&format!("a project is served no more, by a defect of the program: {panic}\n"));
+            } else if ended.is_none() {
+                break;
+            },
+        }
+    }
+}
+
+/// Returns the options of an instance.
+fn options(shared: &Shared, served: &Served) -> Options {
+    Options {
+        environment: served.environment.clone(),
+        variables: served.variables.clone(),
+        jobs: shared.jobs.map(super::values::Limit::get),
+        engine_threads: shared.engine_threads.map(super::values::Limit::get),
+        memory_limit: shared.memory_limit.map(|size| size.0),
+        extensions: shared.extensions.clone(),
+        installs: !shared.no_extension_install,
+        files: Files::Watched,
+        // A program that looks at the tables closes them again, and nobody waits for this process to end.
+        engine_patience: Duration::MAX,
+        shim: std::env::current_exe().unwrap_or_else(|_| Options::new("").shim),
+        ..Options::new(&served.project)
+    }
+}
+
+/// Keeps one instance: opens it, and opens it again where it could not be or has lost its state.
+struct Keeper {
+    runtime: Runtime,
+    options: Options,
+    name: String,
+    service: Service,
+    stop: Stop,
+    opening: Arc<Semaphore>,
+    tell: tokio::sync::mpsc::Sender<News>,
+}
+
+impl Keeper {
+    async fn keep(self) {
+        let mut last = None;
+        loop {
+            let opened = tokio::select! {
+                biased;
+                () = self.stop.asked() => return,
+                opened = self.open() => opened,
+            };
+            let problem = match opened {
+                Ok((instance, listener)) => {
+                    last = None;
+                    self.service.put(&self.name, Arc::clone(&instance));
+                    self.say(News::Open(self.name.clone())).await;
+                    match self.stay(&instance, listener).await {
+                        Some(problem) => problem,
+                        None => return,
+                    }
+                }
+                Err(problem) => problem,
+            };
+            self.service.put_failed(&self.name, problem.clone());
+            // Said once, however often it is tried again.
+            if last.as_ref() != Some(&problem) {
+                self.say(News::Failed(self.name.clone(), problem.clone())).await;
+            }
+            last = Some(problem);
+            tokio::select! {
+                () = self.stop.asked() => return,
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+        }
+    }
+
+    async fn say(&self, news: News) {
+        // Nobody reads when the program ends.
+        let _ = self.tell.send(news).await;
+    }
+
+    async fn open(&self) -> Result<(Arc<Instance>, Option<Listener>), Problem> {
+        // Never closed.
+        let _permit = self.opening.acquire().await;
+        let root = &self.options.root;
+        if !super::project::is_project(root) {
+            let message = format!("no project in `{}`: it has no `watershed.yaml`", root.display());
+            return Err(Problem::new(Code::UnknownName, message));
+        }
+        let state = self
+            .options
+            .state_folder()
+            .map_err(|error| state_problem(&error))?;
+        let lock = state.try_own().map_err(|error| state_problem(&error))?;
+        let held = || {
+            let message = format!(
+                "the state folder `{}` is used by another process",
+                state.path().display()
+            );
+            Problem::new(Code::HeldElsewhere, message)
+                .hint("end that process: it is tried again every few seconds")
+        };
+        let lock = lock.ok_or_else(held)?;
+        session::open_instance(&self.runtime, &state, self.options.clone(), lock).await
+    }
+
+    /// Keeps an open instance until the program is asked to stop, or the instance is of no use any more: then returns why.
+    async fn stay(&self, instance: &Arc<Instance>, listener: Option<Listener>) -> Option<Problem> {
+        let state = self.options.state_folder().ok()?;
+        forget_early_end(&state.path());
+        let sharing = tokio::spawn({
+            let instance = Arc::clone(instance);
+            async move { instance.share_file().await }
+        });
+        let mut frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(instance)));
+        let why = tokio::select! {
+            biased;
+            () = self.stop.asked() => None,
+            () = instance.lost() => Some("the state folder was removed"),
+            // It goes on for as long as the controller does.
+            _ = &mut frugal => Some("the work has ended early: the disk may be full"),
+        };
+        if let Some(why) = why {
+            self.service
+                .put_failed(&self.name, Problem::new(Code::Unavailable, why));
+        } else {
+            self.service.stop();
+        }
+        for beside in [sharing, frugal] {
+            beside.abort();
+            if !beside.is_finished() {
+                // It holds the instance, and with that the state folder.
+                let _ = beside.await;
+            }
+        }
+        if let Err(problem) = session::close_instance(instance, listener, &state).await {
+            tracing::warn!(
+                instance = self.name,
+                error = chain(&problem),
+                "an instance did not close in order"
+            );
+        }
+        why.map(|why| Problem::new(Code::Unavailable, why))
+    }
+}

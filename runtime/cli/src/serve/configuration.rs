@@ -1,0 +1,248 @@
+//! The configuration of a service, checked whole before anything is opened.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use watershed::program::finding;
+use watershed_api::http::DiagnosticsDocument;
+use watershed_compilers::configuration::{self, Instance, Placed};
+use watershed_compilers::diagnostics::{Colour, draw};
+use watershed_compilers::{Code, Diagnostic};
+use watershed_drivers::regular;
+use watershed_outputs::secrets::Secrets;
+
+use crate::args::{Format, Serve};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::listen::ADDRESS;
+use watershed::Options;
+
+/// The bytes of a configuration or a file of variables: more than anybody writes.
+const LARGEST: usize = 1 << 20;
+
+/// A configuration without a mistake.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) listen: SocketAddr,
+    pub(super) hosts: Vec<String>,
+    pub(super) base: String,
+    pub(super) instances: Vec<Served>,
+}
+
+/// A project to be served.
+pub(super) struct Served {
+    pub(super) name: String,
+    pub(super) project: PathBuf,
+    pub(super) environment: String,
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Served {
+    /// Shows no value of a variable, for it may be a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Served")
+            .field("name", &self.name)
+            .field("project", &self.project)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads and checks a configuration, and tells all that is wrong with it; none if it is not to be used.
+pub(super) fn check(console: &mut Console, args: &Serve, format: Format) -> Result<Option<Checked>, Failure> {
+    let file = args.config.as_path();
+    let bytes = regular::read(file, LARGEST).map_err(|error| Failure {
+        exit: watershed_api::Exit::Usage,
+        error: anyhow::Error::new(error)
+            .context(format!("can't read the configuration `{}`", file.display())),
+        hint: None,
+    })?;
+    let mut reading = Reading::new(file);
+    let checked = reading.read(&bytes);
+    let mut found = reading.found;
+    found.sort();
+    let is_usable = !found
+        .iter()
+        .any(|found| found.severity == watershed_compilers::Severity::Error);
+    if args.check || !found.is_empty() {
+        tell(console, &found, &bytes, format)?;
+    }
+    Ok(checked.filter(|_| is_usable))
+}
+
+/// Shows what was found.
+fn tell(console: &mut Console, found: &[Diagnostic], bytes: &[u8], format: Format) -> Result<(), Failure> {
+    if format == Format::Json {
+        let secrets = Secrets::default();
+        let diagnostics: Vec<_> = found.iter().map(|found| finding(found, &secrets)).collect();
+        return console.document(&DiagnosticsDocument {
+            schema: DiagnosticsDocument::SCHEMA.to_owned(),
+            not_applied: None,
+            diagnostics,
+        });
+    }
+    let text = String::from_utf8_lossy(bytes);
+    for found in found {
+        // Of a file of variables the place alone is told: its lines are values.
+        let source = (!found.path.ends_with(VARIABLES)).then_some(&*text);
+        let path = found.path.trim_end_matches(VARIABLES);
+        let shown = Diagnostic {
+            path: path.to_owned(),
+            ..found.clone()
+        };
+        console.say(&format!("{}\n\n", draw(&shown, source, Colour::Always)));
+    }
+    Ok(())
+}
+
+/// What stands behind the path of a file of variables among findings.
+const VARIABLES: &str = "\0";
+
+/// A configuration while it is read.
+struct Reading<'f> {
+    file: &'f Path,
+    /// The folder from which relative paths start.
+    folder: PathBuf,
+    found: Vec<Diagnostic>,
+}
+
+impl<'f> Reading<'f> {
+    fn new(file: &'f Path) -> Self {
+        let folder = file.parent().filter(|folder| *folder != Path::new(""));
+        Self {
+            file,
+            folder: folder.unwrap_or(Path::new(".")).to_owned(),
+            found: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Option<Checked> {
+        let path = self.file.display().to_string();
+        let (read, found) = configuration::read(&path, bytes);
+        self.found.extend(found);
+        let folders: BTreeMap<&String, PathBuf> = read
+            .instances
+            .iter()
+            .map(|(name, instance)| (name, self.folder_of(&instance.project)))
+            .collect();
+        self.refuse_overlaps(&read.instances, &folders);
+        let mut instances = Vec::new();
+        for (name, instance) in &read.instances {
+            let served = Served {
+                name: name.clone(),
+                project: folders.get(name).cloned()?,
+                environment: self.environment(instance),
+                variables: self.variables(instance),
+            };
+            instances.push(served);
+        }
+        Some(Checked {
+            listen: read.listen.or_else(|| ADDRESS.parse().ok())?,
+            hosts: read.hosts,
+            base: read.base,
+            instances,
+        })
+    }
+
+    fn mistake(&mut self, place: &Placed, code: Code, message: String, hint: &str) {
+        self.found.push(Diagnostic {
+            path: self.file.display().to_string(),
+            span: place.span,
+            severity: code.severity(),
+            code,
+            message,
+            hint: Some(hint.to_owned()),
+            resource: None,
+            related: Vec::new(),
+        });
+    }
+
+    /// The folder that a path means, links followed as far as it is there.
+    fn folder_of(&self, project: &Placed) -> PathBuf {
+        let folder = self.folder.join(&project.text);
+        let whole = std::path::absolute(&folder).unwrap_or(folder);
+        whole.canonicalize().unwrap_or(whole)
+    }
+
+    /// Refuses instances with one folder, or with one within another's: they would take each other's files for their own.
+    fn refuse_overlaps(
+        &mut self,
+        instances: &BTreeMap<String, Instance>,
+        folders: &BTreeMap<&String, PathBuf>,
+    ) {
+        let mut owners: BTreeMap<&Path, &String> = BTreeMap::new();
+        for (name, folder) in folders {
+            let Some(other) = owners.get(folder.as_path()).copied() else {
+                owners.insert(folder, name);
+                continue;
+            };
+            let message = format!("\"{name}\" and \"{other}\" have one folder");
+            self.mistake(
+                &instances[*name].project,
+                Code::ConflictingKeys,
+                message,
+                "name each project once",
+            );
+        }
+        for (name, folder) in folders {
+            let above = folder.ancestors().skip(1);
+            if let Some(other) = above.filter_map(|above| owners.get(above)).next() {
+                let message = format!("the folder of \"{name}\" lies within that of \"{other}\"");
+                self.mistake(
+                    &instances[*name].project,
+                    Code::ConflictingKeys,
+                    message,
+                    "move one of them out of the other",
+                );
+            }
+        }
+    }
+
+    fn environment(&mut self, instance: &Instance) -> String {
+        let Some(environment) = &instance.environment else {
+            return Options::new("").environment;
+        };
+        let options = Options {
+            environment: environment.text.clone(),
+            ..Options::new("")
+        };
+        if let Err(error) = options.state_folder() {
+            let hint = "it names a folder: use letters, digits, `-` and `_`";
+            self.mistake(environment, Code::InvalidValue, error.to_string(), hint);
+        }
+        environment.text.clone()
+    }
+
+    /// The variables of an instance's file, which nobody else may read.
+    fn variables(&mut self, instance: &Instance) -> BTreeMap<String, String> {
+        let Some(named) = &instance.env_file else {
+            return BTreeMap::new();
+        };
+        let file = self.folder.join(&named.text);
+        let shown = file.display();
+        let read = std::fs::metadata(&file)
+            .map_err(|error| error.to_string())
+            .and_then(|about| {
+                let bytes = regular::read(&file, LARGEST).map_err(|error| error.to_string())?;
+                Ok((about.mode(), bytes))
+            });
+        let (mode, bytes) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let message = format!("can't read `{shown}`: {error}");
+                let hint = "a relative path starts from the folder of the configuration";
+                self.mistake(named, Code::Unreadable, message, hint);
+                return BTreeMap::new();
+            }
+        };
+        if mode & 0o077 != 0 {
+            let message = format!("others than its owner may read or write `{shown}`, which has secrets");
+            let hint = format!("`chmod 600 {shown}`");
+            self.mistake(named, Code::InvalidValue, message, &hint);
+        }
+        let (variables, found) = configuration::read_variables(&format!("{shown}{VARIABLES}"), &bytes);
+        self.found.extend(found);
+        variables
+    }
+}

@@ -1,0 +1,21 @@
+//! The instances that a connection has asked: they count as attended until it ends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use watershed_locks::Unpoisoned;
+
+use crate::instance::{Attended, Instance};
+
+/// What one connection holds, by the address of each instance. Clones are the same connection's.
+#[derive(Clone, Default)]
+pub(super) struct Held(Arc<Mutex<BTreeMap<usize, Attended>>>);
+
+impl Held {
+    /// Holds an instance until the connection ends.
+    pub(super) fn hold(&self, instance: &Arc<Instance>) {
+        let mut held = self.0.lock().unpoisoned();
+        held.entry(Arc::as_ptr(instance) as usize)
+            .or_insert_with(|| instance.attend());
+    }
+}
