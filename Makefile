@@ -21,5 +21,6 @@ bench: ## Run the benchmarks; one JSON object a line.
 	@cargo bench --package watershed-tests --bench controller -- --json
 	@cargo bench --package watershed-tests --bench builds -- --json
 	@cargo bench --package watershed-tests --bench compilers -- --json
+	@cargo bench --package watershed-tests --bench service -- --json
 	@cargo bench --package watershed-tests --bench stategraph -- --json
 	@cargo bench --package watershed-tests --bench workloads -- --json

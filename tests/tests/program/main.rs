@@ -61,6 +61,7 @@
 //! | `stand_in` | the hosts of the internet, stood in for on loopback |
 //! | `store_outputs` | models whose rows are written to a store of objects |
 //! | `storms` | bursts of edits while `start` goes on and dies |
+//! | `taken` | work that was taken over HTTP, while the process dies |
 //! | `terminal` | tables and lists on terminals of several widths |
 //! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
 //! | `together` | several calls at a time, and calls that are stopped |
@@ -145,6 +146,7 @@ mod stand_in;
 mod store_outputs;
 mod stores;
 mod storms;
+mod taken;
 mod terminal;
 mod tls;
 mod together;

@@ -73,11 +73,6 @@ impl Serving {
         (status.expect("a status"), head.to_owned(), body.to_owned())
     }
 
-    /// Waits until the service is ready, as a balancer does.
-    pub(crate) fn until_ready(&self) {
-        while self.ask("GET", "/readyz", "").0 != 200 {}
-    }
-
     /// Reads a document.
     pub(crate) fn json(&self, path: &str) -> Value {
         let (_, _, body) = self.ask("GET", path, "");

@@ -60,22 +60,33 @@ pub(super) fn check(console: &mut Console, args: &Serve, format: Format) -> Resu
     })?;
     let mut reading = Reading::new(file);
     let checked = reading.read(&bytes);
-    let mut found = reading.found;
+    let (mut found, of_variables) = (reading.found, reading.found_in_variables);
     found.sort();
     let is_usable = !found
         .iter()
+        .chain(&of_variables)
         .any(|found| found.severity == watershed_compilers::Severity::Error);
-    if args.check || !found.is_empty() {
-        tell(console, &found, &bytes, format)?;
+    if args.check || !found.is_empty() || !of_variables.is_empty() {
+        tell(console, &found, &of_variables, &bytes, format)?;
     }
     Ok(checked.filter(|_| is_usable))
 }
 
 /// Shows what was found.
-fn tell(console: &mut Console, found: &[Diagnostic], bytes: &[u8], format: Format) -> Result<(), Failure> {
+fn tell(
+    console: &mut Console,
+    found: &[Diagnostic],
+    of_variables: &[Diagnostic],
+    bytes: &[u8],
+    format: Format,
+) -> Result<(), Failure> {
     if format == Format::Json {
         let secrets = Secrets::default();
-        let diagnostics: Vec<_> = found.iter().map(|found| finding(found, &secrets)).collect();
+        let diagnostics: Vec<_> = found
+            .iter()
+            .chain(of_variables)
+            .map(|found| finding(found, &secrets))
+            .collect();
         return console.document(&DiagnosticsDocument {
             schema: DiagnosticsDocument::SCHEMA.to_owned(),
             not_applied: None,
@@ -84,20 +95,14 @@ fn tell(console: &mut Console, found: &[Diagnostic], bytes: &[u8], format: Forma
     }
     let text = String::from_utf8_lossy(bytes);
     for found in found {
-        // Of a file of variables the place alone is told: its lines are values.
-        let source = (!found.path.ends_with(VARIABLES)).then_some(&*text);
-        let path = found.path.trim_end_matches(VARIABLES);
-        let shown = Diagnostic {
-            path: path.to_owned(),
-            ..found.clone()
-        };
-        console.say(&format!("{}\n\n", draw(&shown, source, Colour::Always)));
+        console.say(&format!("{}\n\n", draw(found, Some(&*text), Colour::Always)));
+    }
+    // The place alone is told: the lines are values.
+    for found in of_variables {
+        console.say(&format!("{}\n\n", draw(found, None, Colour::Always)));
     }
     Ok(())
 }
-
-/// What stands behind the path of a file of variables among findings.
-const VARIABLES: &str = "\0";
 
 /// A configuration while it is read.
 struct Reading<'f> {
@@ -105,15 +110,17 @@ struct Reading<'f> {
     /// The folder from which relative paths start.
     folder: PathBuf,
     found: Vec<Diagnostic>,
+    /// Those in files of variables, whose lines are not shown.
+    found_in_variables: Vec<Diagnostic>,
 }
 
 impl<'f> Reading<'f> {
     fn new(file: &'f Path) -> Self {
-        let folder = file.parent().filter(|folder| *folder != Path::new(""));
         Self {
             file,
-            folder: folder.unwrap_or(Path::new(".")).to_owned(),
+            folder: file.parent().unwrap_or(Path::new("")).to_owned(),
             found: Vec::new(),
+            found_in_variables: Vec::new(),
         }
     }
 
@@ -208,7 +215,7 @@ impl<'f> Reading<'f> {
             ..Options::new("")
         };
         if let Err(error) = options.state_folder() {
-            let hint = "it names a folder: use letters, digits, `-` and `_`";
+            let hint = "it is the name of a folder too, in which the state is kept";
             self.mistake(environment, Code::InvalidValue, error.to_string(), hint);
         }
         environment.text.clone()
@@ -241,8 +248,8 @@ impl<'f> Reading<'f> {
             let hint = format!("`chmod 600 {shown}`");
             self.mistake(named, Code::InvalidValue, message, &hint);
         }
-        let (variables, found) = configuration::read_variables(&format!("{shown}{VARIABLES}"), &bytes);
-        self.found.extend(found);
+        let (variables, found) = configuration::read_variables(&shown.to_string(), &bytes);
+        self.found_in_variables.extend(found);
         variables
     }
 }

@@ -35,12 +35,88 @@ fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
     if !cfg!(target_os = "linux") {
         return None;
     }
-    // A socket of both families is listed among the newer ones, whatever it carries.
+    #[cfg(target_os = "linux")]
+    if let Some(user) = system::user_of(peer, ours) {
+        return Some(user);
+    }
+    // A kernel that can't be asked about one socket, or does not find it under that family: the tables list all. A socket of
+    // both families is among the newer ones, whatever it carries.
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     tables
         .iter()
         .filter_map(|table| fs::read_to_string(table).ok())
         .find_map(|table| find_user(&table, peer, ours))
+}
+
+/// Questions to the kernel about one socket (`sock_diag(7)`), which costs the same however many there are.
+#[cfg(target_os = "linux")]
+mod system {
+    use std::net::{IpAddr, SocketAddr};
+
+    use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+    /// The bytes of the head of a message.
+    const HEAD: usize = 16;
+    /// The type of a question by family, and of its answer.
+    const BY_FAMILY: u16 = 20;
+    /// The byte at which the addresses of a socket begin in an answer, and that at which its user does.
+    const ADDRESSES: usize = HEAD + 4;
+    const USER: usize = HEAD + 64;
+
+    /// Returns the user of a connection whose own end is `peer`; none if the kernel does not say.
+    pub(super) fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
+        let flags = SocketFlags::CLOEXEC;
+        let socket =
+            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(SOCK_DIAG)).ok()?;
+        let (family, addresses) = (family(peer), addresses(peer, ours));
+        let question = question(family, &addresses);
+        let kernel = SocketAddrNetlink::new(0, 0);
+        rustix::net::sendto(&socket, &question, SendFlags::empty(), &kernel).ok()?;
+        let mut answer = [0_u8; 1024];
+        // It is there before the question is sent.
+        let (read, _) = rustix::net::recv(&socket, &mut answer, RecvFlags::DONTWAIT).ok()?;
+        let answer = answer.get(..read)?;
+        let kind = answer.get(4..6)?.try_into().ok().map(u16::from_ne_bytes)?;
+        let is_it = kind == BY_FAMILY && answer.get(ADDRESSES..ADDRESSES + addresses.len())? == addresses;
+        let user = answer.get(USER..USER + 4)?.try_into().ok()?;
+        is_it.then(|| u32::from_ne_bytes(user))
+    }
+
+    fn family(address: SocketAddr) -> u8 {
+        match address.ip().to_canonical() {
+            IpAddr::V4(_) => 2,
+            IpAddr::V6(_) => 10,
+        }
+    }
+
+    /// Both ends of a socket, its own first, as the kernel writes them.
+    fn addresses(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
+        let mut bytes = [own.port().to_be_bytes(), other.port().to_be_bytes()].concat();
+        for end in [own, other] {
+            match end.ip().to_canonical() {
+                IpAddr::V4(ip) => {
+                    bytes.extend(ip.octets());
+                    bytes.extend([0; 12]);
+                }
+                IpAddr::V6(ip) => bytes.extend(ip.octets()),
+            }
+        }
+        bytes
+    }
+
+    fn question(family: u8, addresses: &[u8]) -> Vec<u8> {
+        /// The number of TCP.
+        const TCP: u8 = 6;
+        /// The flag of a question.
+        const REQUEST: u16 = 1;
+        let any = u32::MAX.to_ne_bytes();
+        // Every state; no interface and no cookie are named.
+        let body = [&[family, TCP, 0, 0], &any[..], addresses, &[0; 4], &any, &any].concat();
+        let length = u32::try_from(HEAD + body.len()).unwrap_or_default();
+        let (kind, flags) = (BY_FAMILY.to_ne_bytes(), REQUEST.to_ne_bytes());
+        [&length.to_ne_bytes()[..], &kind, &flags, &[0; 8], &body].concat()
+    }
 }
 
 /// Finds the user of a connection in one of the system's tables: one whose own end is `peer` and whose other end is `ours`.
@@ -99,6 +175,16 @@ mod tests {
             let found = Peer::find(peer, server.local_addr().unwrap());
             assert!(found.is_ours(), "{address}: {found:?}");
             drop(client);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_connection_that_nobody_has_opened_is_not_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        for other in ["127.0.0.1:1", "192.0.2.1:80", "[::1]:1"] {
+            assert_eq!(user_of(other.parse().unwrap(), ours), None, "{other}");
         }
     }
 

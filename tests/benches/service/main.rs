@@ -1,0 +1,204 @@
+//! The service over HTTP: questions, lists, streams, and what they cost the work beside them.
+//!
+//! ```
+//! cargo bench -p watershed-tests --bench service -- --json
+//! ```
+//!
+//! Client and service share a process and its cores, but for `ready_100_ms`, which starts the program. Each figure is the median
+//! of [`ROUNDS`]. `-- --small` takes a twentieth of everything: to see that it works, not how fast.
+//!
+//! | figure | what is measured |
+//! |---|---|
+//! | `get_per_s`, `get_p99_ms` | one of 10,000 resources, over 64 connections that are kept |
+//! | `list_100_per_s`, `list_10k_ms` | a page of 100; all pages of 1,000, one after the other |
+//! | `get_during_build_p99_ms`, `build_slowdown` | 500 gets a second while 1,000 models are built; that build over one alone |
+//! | `watch_1k_p99_ms`, `watch_1k_cpu_ratio` | from a commit to the last of 1,000 readers; the CPU of a build that they watch over one that nobody watches |
+//! | `ready_100_ms` | from the start of the program until it is ready, with 100 instances of 10 resources |
+//! | `embed_crates_without` | crates of the runtime without the feature `http`, none of which is a web server |
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement that goes wrong should end at once"
+)]
+#![allow(clippy::disallowed_methods, reason = "load comes at a pace")]
+
+mod client;
+mod program;
+mod projects;
+mod watching;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use watershed::api::request::RunRequest;
+use watershed::http::{Service, bind, local_user, router, serve};
+use watershed::{Instance, Options, Runtime};
+use watershed_tests::measure::{Report, Unit};
+
+use self::client::Client;
+use self::projects::{Project, models, themes};
+
+/// Repetitions of each figure.
+const ROUNDS: usize = 5;
+/// Connections that ask at once.
+const CONNECTIONS: usize = 64;
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The path of the instance.
+const PLACE: &str = "/v1/instances/it";
+
+/// A project that is served in this process.
+struct Served {
+    project: Project,
+    instance: Arc<Instance>,
+    client: Client,
+    stop: CancellationToken,
+}
+
+impl Served {
+    async fn new(project: Project) -> Self {
+        let instance = Runtime::new().open(Options::new(project.path())).await.unwrap();
+        let instance = Arc::new(instance);
+        instance.controller().wait_until_idle(PATIENCE).await.unwrap();
+        let service = Service::new().with("it", Arc::clone(&instance));
+        let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let client = Client(listener.local_addr().unwrap());
+        let stop = CancellationToken::new();
+        tokio::spawn(serve(listener, router(service, local_user), stop.clone()));
+        Self {
+            project,
+            instance,
+            client,
+            stop,
+        }
+    }
+
+    async fn close(self) {
+        self.stop.cancel();
+        self.instance.close(PATIENCE).await.unwrap();
+    }
+}
+
+fn main() {
+    let report = Report::from_args();
+    let scale = if std::env::args().any(|argument| argument == "--small") {
+        20
+    } else {
+        1
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let wants = |names: &[&str]| names.iter().any(|name| report.wants(name));
+    if wants(&["get_per_s", "get_p99_ms", "list_100_per_s", "list_10k_ms"]) {
+        runtime.block_on(questions(&report, 10_000 / scale));
+    }
+    if wants(&["get_during_build_p99_ms", "build_slowdown"]) {
+        runtime.block_on(beside_builds(&report, 1_000 / scale));
+    }
+    if wants(&["watch_1k_p99_ms", "watch_1k_cpu_ratio"]) {
+        runtime.block_on(watching::readers(&report, 1_000 / scale));
+    }
+    if report.wants("ready_100_ms") {
+        program::ready(&report, 100 / scale);
+    }
+    if report.wants("embed_crates_without") {
+        program::crates(&report);
+    }
+}
+
+/// Questions to a project at rest.
+async fn questions(report: &Report, resources: usize) {
+    let served = Served::new(themes(resources)).await;
+    let (mut rates, mut slowest) = (Vec::new(), Vec::new());
+    let (mut pages, mut all) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let each = 40_000 / CONNECTIONS;
+        let path = move |n: usize| format!("{PLACE}/resources/theme/t{}", n % resources);
+        let (took, times) = crowd(served.client, each, path).await;
+        rates.push((each * CONNECTIONS) as f64 / took.as_secs_f64());
+        slowest.push(percentile(times, 99));
+        let (took, times) = crowd(served.client, 40, |_| format!("{PLACE}/resources?limit=100")).await;
+        pages.push(times.len() as f64 / took.as_secs_f64());
+        all.push(served.client.all_pages().await.as_secs_f64() * 1_000.0);
+    }
+    report.print("get_per_s", Unit::PerSecond, rates);
+    report.print("get_p99_ms", Unit::Milliseconds, slowest);
+    report.print("list_100_per_s", Unit::PerSecond, pages);
+    report.print("list_10k_ms", Unit::Milliseconds, all);
+    served.close().await;
+}
+
+/// Questions while models are built: what they take, and what they cost the build.
+async fn beside_builds(report: &Report, number: usize) {
+    let (mut slowest, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let served = Served::new(models(number)).await;
+        // The project is warm, so that both builds find the same.
+        build(&served, 1).await;
+        let alone = build(&served, 2).await;
+        let done = CancellationToken::new();
+        let asking = tokio::spawn({
+            let (client, done) = (served.client, done.clone());
+            async move { client.at_a_pace(500, done).await }
+        });
+        let beside = build(&served, 3).await;
+        done.cancel();
+        slowest.push(percentile(asking.await.unwrap(), 99));
+        ratios.push(beside.as_secs_f64() / alone.as_secs_f64());
+        served.close().await;
+    }
+    report.print("get_during_build_p99_ms", Unit::Milliseconds, slowest);
+    report.print("build_slowdown", Unit::Ratio, ratios);
+}
+
+/// Builds all models of a project anew, and returns the time that takes.
+async fn build(served: &Served, edit: usize) -> Duration {
+    served.project.edit(edit);
+    let begun = Instant::now();
+    served.instance.run(RunRequest::default()).await.unwrap();
+    begun.elapsed()
+}
+
+/// Asks over many connections at once, each of them one question after the other; returns the whole time and that of each in
+/// milliseconds.
+async fn crowd(
+    client: Client,
+    each: usize,
+    path: impl Fn(usize) -> String + Copy + Send + 'static,
+) -> (Duration, Vec<f64>) {
+    let mut connections = Vec::new();
+    for _ in 0..CONNECTIONS {
+        connections.push(client.connect().await);
+    }
+    let begun = Instant::now();
+    let asking = connections
+        .into_iter()
+        .enumerate()
+        .map(|(number, mut connection)| {
+            tokio::spawn(async move {
+                let mut times = Vec::with_capacity(each);
+                for n in 0..each {
+                    let asked = Instant::now();
+                    connection.get(&path(number * each + n)).await;
+                    times.push(asked.elapsed().as_secs_f64() * 1_000.0);
+                }
+                times
+            })
+        });
+    let mut times = Vec::new();
+    for one in asking.collect::<Vec<_>>() {
+        times.extend(one.await.unwrap());
+    }
+    (begun.elapsed(), times)
+}
+
+/// Returns a percentile.
+fn percentile(mut times: Vec<f64>, which: usize) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let at = times.len() * which / 100;
+    times[at.min(times.len() - 1)]
+}

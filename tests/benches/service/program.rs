@@ -1,0 +1,93 @@
+//! Figures of the program and of the crate as others take them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use watershed_tests::measure::{Report, Unit};
+
+use super::ROUNDS;
+
+/// Measures the time from a start of the program until it is ready.
+pub(crate) fn ready(report: &Report, instances: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut configuration = "listen: 127.0.0.1:0\ninstances:\n".to_owned();
+    for n in 0..instances {
+        let models = folder.path().join(format!("p{n}/models"));
+        fs::create_dir_all(&models).unwrap();
+        fs::write(models.join("../watershed.yaml"), "").unwrap();
+        for model in 0..10 {
+            fs::write(
+                models.join(format!("m{model}.sql")),
+                format!("SELECT {model} AS n\n"),
+            )
+            .unwrap();
+        }
+        configuration.push_str(&format!("  p{n}: {{project: p{n}, trust: full}}\n"));
+    }
+    fs::write(folder.path().join("server.yaml"), configuration).unwrap();
+    let program = std::env::var("WATERSHED_PROGRAM");
+    let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_watershed-under-test").to_owned());
+    let mut times = Vec::new();
+    // The first one builds everything, which is not what is measured.
+    for round in 0..=ROUNDS {
+        let begun = Instant::now();
+        let mut child = Command::new(&program)
+            .args(["serve", "-c", "server.yaml"])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1).unwrap().trim().to_owned();
+        while !is_ready(&address) {}
+        if round > 0 {
+            times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        said.read_to_string(&mut line).unwrap();
+        child.wait().unwrap();
+    }
+    report.print("ready_100_ms", Unit::Milliseconds, times);
+}
+
+fn is_ready(address: &str) -> bool {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.starts_with("HTTP/1.1 200")
+}
+
+/// Counts the crates of the runtime without its web server.
+pub(crate) fn crates(report: &Report) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let tree = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package",
+            "watershed",
+            "--no-default-features",
+            "--edges",
+            "normal,build",
+        ])
+        .args(["--prefix", "none", "--no-dedupe", "--format", "{p}"])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let crates: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(" (").next()).collect();
+    assert!(!crates.iter().any(|name| name.starts_with("axum")), "{crates:?}");
+    #[expect(clippy::cast_precision_loss, reason = "there are hundreds")]
+    let number = crates.len() as f64;
+    report.print("embed_crates_without", Unit::Ratio, vec![number]);
+}
