@@ -14,6 +14,7 @@
 //! | `operations` | handlers know no command line, and no type grows over many files |
 //! | `outside` | licences and sources of crates from outside |
 //! | `readme` | the README names the commands that there are, and none as missing |
+//! | `rules` | rules of the HTTP API have tests that name them |
 //! | `settings` | targets are compiled as tests where they have some |
 //! | `sources` | files stay short and say what they are, locks are taken in one way |
 //! | `statements` | statements in an engine's own words have one home |
@@ -34,6 +35,7 @@ mod orchestration;
 mod outside;
 mod programs;
 mod readme;
+mod rules;
 mod settings;
 mod sources;
 mod statements;

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `pages` | lists by the page, and bounds that are refused |
 //! | `project` | a project with a resource of every kind that an operation is about |
+//! | `believers` | readers of the stream to whom everything happens |
 //! | `cases` | a good request for each operation |
 //! | `attacks` | requests that no program of ours sends |
+//! | `clients` | clients that generators make, and those that people use |
 //! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
 //! | `files` | files of the project over HTTP |
@@ -16,8 +18,10 @@
 //! | `table` | the same answer wherever the project is, each with its schema |
 
 mod attacks;
+mod believers;
 mod cases;
 mod client;
+mod clients;
 mod codes;
 mod doors;
 mod files;

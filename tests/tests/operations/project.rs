@@ -15,7 +15,7 @@ use watershed::state_folder::StateFolder;
 use watershed::{Files, Instance, Options, Runtime};
 
 /// Longer than anything here takes on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// A secret that looks otherwise in SQL, in JSON and in an address.
 pub(crate) const SECRET: &str = "S3CR'ET\"pl/ant ed&9x";
@@ -178,7 +178,8 @@ impl Place {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder can be made");
     for entry in fs::read_dir(from).expect("the folder can be listed") {
         let entry = entry.expect("an entry can be read");

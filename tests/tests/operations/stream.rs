@@ -9,7 +9,7 @@ use crate::http::{SHOP, Served};
 use crate::project::Place;
 
 /// Applies the next event to the belief of a reader, and returns its name.
-async fn believe(
+pub(crate) async fn believe(
     events: &mut Events,
     believed: &mut BTreeMap<String, Value>,
     last: &mut String,
@@ -24,9 +24,12 @@ async fn believe(
         "changed" => drop(believed.insert(key, event.data)),
         "gone" => drop(believed.remove(&key)),
         "status" => {
-            if let Some(known) = believed.get_mut(&key) {
-                known["phase"] = event.data["phase"].clone();
-                known["health"] = event.data["health"].clone();
+            let known = believed.get_mut(&key);
+            // Keys that were not asked for stay away.
+            for (key, value) in known.and_then(Value::as_object_mut).into_iter().flatten() {
+                if matches!(key.as_str(), "phase" | "health") {
+                    *value = event.data[key].clone();
+                }
             }
         }
         _ => {}

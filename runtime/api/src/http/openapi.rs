@@ -90,9 +90,9 @@ impl Writer {
         settings.definitions_path = SCHEMAS.into();
         settings.meta_schema = None;
         // Some makers of clients know no schema that is `true`.
-        let settings = settings.with_transform(ReplaceBoolSchemas {
-            skip_additional_properties: true,
-        });
+        let mut plain = ReplaceBoolSchemas::default();
+        plain.skip_additional_properties = true;
+        let settings = settings.with_transform(plain);
         Self {
             generator: settings.into_generator(),
         }

@@ -146,7 +146,7 @@ impl World {
 }
 
 #[test]
-fn health_after_random_changes_is_that_of_a_judgement_from_scratch() {
+fn s_api2_health_after_random_changes_is_that_of_a_judgement_from_scratch() {
     for seed in 0..200 {
         let mut world = World::new(seed);
         for step in 0..60 {

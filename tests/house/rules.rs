@@ -1,0 +1,17 @@
+//! Rules of the HTTP API: each has a test whose name begins with the rule's number.
+
+use crate::{files, read};
+
+/// The rules that are kept, by their numbers.
+const KEPT: [u32; 17] = [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 15, 16, 22, 31, 32, 44, 45];
+
+#[test]
+fn each_rule_of_the_http_api_has_a_test_that_names_it() {
+    let sources: Vec<String> = files("rs").into_iter().map(|path| read(&path)).collect();
+    let is_named = |rule: u32| {
+        let name = format!("fn s_api{rule}_");
+        sources.iter().any(|text| text.contains(&name))
+    };
+    let without: Vec<u32> = KEPT.into_iter().filter(|rule| !is_named(*rule)).collect();
+    assert!(without.is_empty(), "no test names {without:?}");
+}
