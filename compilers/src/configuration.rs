@@ -305,7 +305,7 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
     })
 }
 
-/// How far an instance's files are trusted has to be written, so that the file means the same once there are fences.
+/// Takes `trust`, which has to be written, so that the file means the same once there are fences.
 fn trust(name: &str, fields: &mut Fields<'_>) {
     let at = fields.at();
     let hint = "`trust: full` lets the project's files do whatever the service's user may";

@@ -21,6 +21,8 @@ pub enum Unit {
     Kibibytes,
     /// Megabytes; less is better.
     Megabytes,
+    /// Things that are counted; fewer is better.
+    Number,
     /// One figure over another of the same run.
     Ratio,
 }
@@ -36,6 +38,7 @@ impl Unit {
             Unit::Bytes => "B",
             Unit::Kibibytes => "KiB",
             Unit::Megabytes => "MB",
+            Unit::Number => "",
             Unit::Ratio => "x",
         }
     }

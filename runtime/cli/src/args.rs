@@ -278,7 +278,7 @@ pub(super) struct Start {
 pub(super) struct Serve {
     /// File with the address and the projects.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub config: PathBuf,
+    pub config: Option<PathBuf>,
     /// Check the file, and open nothing.
     #[arg(long)]
     pub check: bool,
@@ -301,7 +301,7 @@ pub(super) struct Reached {
     pub auth: Option<Auth>,
 }
 
-/// Who is let in.
+/// Callers that are let in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Auth {
     /// The user who started the program, on this machine.

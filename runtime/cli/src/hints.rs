@@ -47,10 +47,6 @@ const COMMANDS: &[(&str, &str)] = &[
         "`watershed start` keeps the project up to date while its files are edited",
     ),
     (
-        "serve",
-        "`watershed start` keeps the project up to date while its files are edited",
-    ),
-    (
         "watch",
         "`watershed start` keeps the project up to date while its files are edited",
     ),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use watershed::http::Service;
 use watershed::program::{Stop, chain, forget_early_end, state_problem};
 use watershed::{Files, Instance, Options, Runtime};
@@ -28,14 +29,19 @@ const AGAIN: Duration = Duration::from_secs(2);
 pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     refuse_options_of_one(shared)?;
-    let checked = match configuration::check(console, args, format)? {
+    let Some(file) = &args.config else {
+        let hint =
+            "name a file: `watershed serve -c FILE`; for one project there is `watershed start --listen`";
+        return Err(Failure::usage("a service needs a configuration").hint(hint));
+    };
+    let checked = match configuration::check(console, file, args.check, format)? {
         Some(checked) => checked,
         None => return Ok(Exit::Usage),
     };
     if args.check {
         let number = checked.instances.len();
         let projects = if number == 1 { "project" } else { "projects" };
-        let file = args.config.display();
+        let file = file.display();
         console.note(&format!("{file} is as it should be: {number} {projects}\n"));
         return Ok(Exit::Converged);
     }
@@ -48,8 +54,17 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             service.put_opening(&served.name);
         }
         let listening = Listening::begin(console, &place, service.clone(), &stop).await?;
-        keep_all(console, shared, checked, &service, &stop).await;
-        listening.end().await;
+        let closing = CancellationToken::new();
+        // Requests that are under way end before what they ask is closed.
+        tokio::spawn({
+            let (stop, closing) = (stop.clone(), closing.clone());
+            async move {
+                stop.asked().await;
+                listening.end().await;
+                closing.cancel();
+            }
+        });
+        keep_all(console, shared, checked, &service, &closing).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
 }
@@ -71,14 +86,20 @@ fn refuse_options_of_one(shared: &Shared) -> Result<(), Failure> {
     }
 }
 
-/// What is said of the instances while they are served.
+/// News of an instance.
 enum News {
     Open(String),
     Failed(String, Problem),
 }
 
-/// Keeps all instances until the program is asked to stop, and has them closed by then.
-async fn keep_all(console: &mut Console, shared: &Shared, checked: Checked, service: &Service, stop: &Stop) {
+/// Keeps all instances until they are to be closed, and has them closed by then.
+async fn keep_all(
+    console: &mut Console,
+    shared: &Shared,
+    checked: Checked,
+    service: &Service,
+    closing: &CancellationToken,
+) {
     // Opening reads files and a catalog: more at once than cores wait for each other.
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
     let opening = Arc::new(Semaphore::new(2 * cores));
@@ -92,7 +113,7 @@ async fn keep_all(console: &mut Console, shared: &Shared, checked: Checked, serv
                 options: options(shared, &served),
                 name: served.name,
                 service: service.clone(),
-                stop: stop.clone(),
+                closing: closing.clone(),
                 opening: Arc::clone(&opening),
                 tell: tell.clone(),
             };
@@ -146,7 +167,8 @@ struct Keeper {
     options: Options,
     name: String,
     service: Service,
-    stop: Stop,
+    /// Cancelled when instances are to be closed.
+    closing: CancellationToken,
     opening: Arc<Semaphore>,
     tell: tokio::sync::mpsc::Sender<News>,
 }
@@ -157,7 +179,7 @@ impl Keeper {
         loop {
             let opened = tokio::select! {
                 biased;
-                () = self.stop.asked() => return,
+                () = self.closing.cancelled() => return,
                 opened = self.open() => opened,
             };
             let problem = match opened {
@@ -179,7 +201,7 @@ impl Keeper {
             }
             last = Some(problem);
             tokio::select! {
-                () = self.stop.asked() => return,
+                () = self.closing.cancelled() => return,
                 () = tokio::time::sleep(AGAIN) => {}
             }
         }
@@ -226,7 +248,7 @@ impl Keeper {
         let mut frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(instance)));
         let why = tokio::select! {
             biased;
-            () = self.stop.asked() => None,
+            () = self.closing.cancelled() => None,
             () = instance.lost() => Some("the state folder was removed"),
             // It goes on for as long as the controller does.
             _ = &mut frugal => Some("the work has ended early: the disk may be full"),
@@ -234,8 +256,6 @@ impl Keeper {
         if let Some(why) = why {
             self.service
                 .put_failed(&self.name, Problem::new(Code::Unavailable, why));
-        } else {
-            self.service.stop();
         }
         for beside in [sharing, frugal] {
             beside.abort();

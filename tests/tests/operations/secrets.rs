@@ -1,7 +1,11 @@
 //! Planted secrets: in no answer, event or error of any operation, in none of the forms in which they are hidden.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use watershed::Runtime;
 use watershed::api::operations::TABLE;
+use watershed::api::request::RunRequest;
 use watershed::api::{Reply, Request};
 
 use crate::attacks::put;
@@ -213,4 +217,42 @@ async fn no_answer_of_an_owner_or_a_folder_at_rest_has_a_planted_secret() {
         look.at(&format!("{request:?}"), &told);
     }
     look.end("at rest");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api3_a_runtime_hides_the_secrets_of_its_own_projects_alone() {
+    let text = "the first is first-passphrase, the second second-passphrase";
+    let runtimes = [Runtime::new(), Runtime::new()];
+    let mut open = Vec::new();
+    for (runtime, which) in runtimes.iter().zip(["first", "second"]) {
+        assert_eq!(runtime.redact(text), text, "nothing is open");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (file, text) in [
+            ("watershed.yaml", ""),
+            (".env", &format!("PHRASE={which}-passphrase\n")),
+            ("a.sql", "SELECT '{{ .env.PHRASE }}' AS phrase\n"),
+        ] {
+            std::fs::write(folder.path().join(file), text).expect("a file");
+        }
+        let instance = runtime.open(folder.path()).await.expect("it opens");
+        instance
+            .run(RunRequest::default())
+            .await
+            .expect("it comes to rest");
+        open.push((folder, instance));
+    }
+    let hidden = |runtime: &Runtime| runtime.redact(text).into_owned();
+    assert_eq!(
+        hidden(&runtimes[0]),
+        "the first is [PHRASE], the second second-passphrase"
+    );
+    assert_eq!(
+        hidden(&runtimes[1]),
+        "the first is first-passphrase, the second [PHRASE]"
+    );
+    for (folder, instance) in open {
+        instance.close(Duration::from_secs(10)).await.expect("it closes");
+        drop((instance, folder));
+    }
+    assert_eq!(hidden(&runtimes[0]), text);
 }

@@ -13,7 +13,7 @@ use watershed_compilers::{Code, Diagnostic};
 use watershed_drivers::regular;
 use watershed_outputs::secrets::Secrets;
 
-use crate::args::{Format, Serve};
+use crate::args::Format;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::listen::ADDRESS;
@@ -49,9 +49,14 @@ impl std::fmt::Debug for Served {
     }
 }
 
-/// Reads and checks a configuration, and tells all that is wrong with it; none if it is not to be used.
-pub(super) fn check(console: &mut Console, args: &Serve, format: Format) -> Result<Option<Checked>, Failure> {
-    let file = args.config.as_path();
+/// Reads and checks a configuration, and tells all that is wrong with it, as a document also that nothing is where somebody has
+/// asked; none if it is not to be used.
+pub(super) fn check(
+    console: &mut Console,
+    file: &Path,
+    is_asked: bool,
+    format: Format,
+) -> Result<Option<Checked>, Failure> {
     let bytes = regular::read(file, LARGEST).map_err(|error| Failure {
         exit: watershed_api::Exit::Usage,
         error: anyhow::Error::new(error)
@@ -66,7 +71,7 @@ pub(super) fn check(console: &mut Console, args: &Serve, format: Format) -> Resu
         .iter()
         .chain(&of_variables)
         .any(|found| found.severity == watershed_compilers::Severity::Error);
-    if args.check || !found.is_empty() || !of_variables.is_empty() {
+    if is_asked || !found.is_empty() || !of_variables.is_empty() {
         tell(console, &found, &of_variables, &bytes, format)?;
     }
     Ok(checked.filter(|_| is_usable))

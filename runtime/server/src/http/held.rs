@@ -7,7 +7,7 @@ use watershed_locks::Unpoisoned;
 
 use crate::instance::{Attended, Instance};
 
-/// What one connection holds, by the address of each instance. Clones are the same connection's.
+/// The holds of one connection, by the address of each instance. Clones are the same connection's.
 #[derive(Clone, Default)]
 pub(super) struct Held(Arc<Mutex<BTreeMap<usize, Attended>>>);
 

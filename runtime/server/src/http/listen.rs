@@ -38,7 +38,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// The pause after a connection could not be accepted: too many files are open, most likely.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client may hold.
+/// Bounds of what a client may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The bytes of a request's head: browsers send less than half of 32 KiB.
@@ -75,9 +75,9 @@ pub enum Peers {
 /// The door of a service on a socket of its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Door {
-    /// Whose connections are taken.
+    /// The peers whose connections are taken.
     pub peers: Peers,
-    /// What each may hold.
+    /// Bounds of each.
     pub limits: Limits,
 }
 

@@ -524,7 +524,10 @@ impl Instance {
     /// is held until the instance is closed.
     pub async fn share_file(&self) {
         match self.engine.upkeep() {
-            Ok(file) => self.attended.share_unattended(file).await,
+            Ok(file) => {
+                let share = || file.share_file(sharing::REST);
+                self.attended.while_unattended(share).await;
+            }
             Err(_) => std::future::pending().await,
         }
     }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Select};
-use watershed_drivers::olap::{Olap, Upkeep};
+use watershed_drivers::olap::Olap;
 
 /// Nobody has worked in the engine for so long when its file is given up: longer than a person pauses between two edits
 /// that belong together, shorter than it takes to turn to a notebook.
@@ -26,15 +26,14 @@ impl Attendance {
         Attended(Arc::clone(&self.0))
     }
 
-    /// Gives an engine's file up each time that nobody has worked in it for a moment, while nobody is connected. Does not
-    /// return.
-    pub(super) async fn share_unattended(&self, file: &dyn Upkeep) {
+    /// Does something anew each time that nobody is connected any more, and drops it when somebody is. Does not return.
+    pub(super) async fn while_unattended<F: Future<Output = ()>>(&self, begin: impl Fn() -> F) {
         let mut number = self.0.subscribe();
         loop {
             // The sender lives as long as this.
             let _ = number.wait_for(|number| *number == 0).await;
             tokio::select! {
-                () = file.share_file(REST) => {}
+                () = begin() => {}
                 _ = number.wait_for(|number| *number > 0) => {}
             }
         }
@@ -95,5 +94,57 @@ pub(super) async fn look_after_changes(engine: Arc<dyn Olap>, handle: Handle, le
             // One that is gone by now needs no look; a controller that ends looks at nothing.
             let _ = handle.nudge(Target::Uid(resource.row.uid)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// The number of futures that are alive.
+    static ALIVE: AtomicUsize = AtomicUsize::new(0);
+
+    struct Alive;
+
+    impl Drop for Alive {
+        fn drop(&mut self) {
+            ALIVE.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn becomes(number: usize) {
+        while ALIVE.load(Ordering::Relaxed) != number {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn s_api37_the_file_is_shared_while_nobody_is_connected() {
+        let attendance = Arc::new(Attendance::default());
+        let sharing = tokio::spawn({
+            let attendance = Arc::clone(&attendance);
+            async move {
+                attendance
+                    .while_unattended(|| async {
+                        ALIVE.fetch_add(1, Ordering::Relaxed);
+                        let _alive = Alive;
+                        std::future::pending::<()>().await;
+                    })
+                    .await;
+            }
+        });
+        becomes(1).await;
+        let (one, two) = (attendance.begin(), attendance.begin());
+        becomes(0).await;
+        drop(one);
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+            assert_eq!(ALIVE.load(Ordering::Relaxed), 0, "one is still connected");
+        }
+        drop(two);
+        becomes(1).await;
+        sharing.abort();
     }
 }
