@@ -68,7 +68,7 @@ pub(crate) async fn readers(report: &Report, number: usize) {
     served.close().await;
 }
 
-/// What a reader has heard.
+/// Events that a reader has heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     Listed,
