@@ -13,59 +13,59 @@ use serde::{Deserialize, Serialize};
 use watershed_api::documents::Time;
 use watershed_drivers::crash_point;
 
-/// The first line of every such file. Another form has another number.
+/// The first line of a backup in this format; another format has another number.
 const FIRST_LINE: &str = "watershed backup 1\n";
-/// The beginning of the first line of any form.
+/// The beginning of the first line of a backup, whatever its format.
 const PROGRAM: &str = "watershed backup ";
-/// More than the second line ever takes, in bytes.
+/// Longest second line that is read, in bytes; a manifest is always shorter.
 const LONGEST_LINE: u64 = 64 << 10;
-/// Bytes that are copied at once.
+/// Size of the buffer for copying, in bytes.
 const CHUNK: usize = 1 << 20;
-/// Bytes of a digest.
+/// Length of a digest, in bytes.
 const DIGEST: usize = blake3::OUT_LEN;
 
-/// The parts of a backup, and where they come from.
+/// The description of a backup: its origin and its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the backup.
     pub(crate) version: String,
     /// Name of the project.
     pub(crate) project: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub(crate) environment: String,
     /// The time of the backup.
     pub(crate) created_at: Time,
-    /// The parts, in their order.
+    /// The parts, in the order in which they follow in the file.
     pub(crate) parts: Vec<Part>,
 }
 
 /// A file within a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
-    /// Its name in the state folder.
+    /// The file's name in the state folder.
     pub(crate) name: String,
-    /// Its size.
+    /// The file's size, in bytes.
     pub(crate) bytes: u64,
 }
 
 /// The reasons for which a backup can't be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// It can't be opened, or the copy of a part can't be written.
+    /// The backup can't be opened, or the copy of a part can't be written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The file is no backup.
     #[error("it is no backup of watershed")]
     Other,
-    /// A newer version wrote it.
+    /// A newer version of the program wrote the backup.
     #[error("a newer version of watershed wrote it")]
     Newer,
-    /// It is not as it was written.
+    /// The content is not as it was written; the text says where.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
 }
 
-/// Writes a backup of some files. What stands at `to` is replaced when the new one is whole.
+/// Writes a backup of some files, and replaces the file at `to` once the new one is whole.
 ///
 /// # Errors
 /// When a file can't be read, or the backup not be written; then what stood at `to` is there as it was.
@@ -117,7 +117,7 @@ fn write_whole(partial: &Path, manifest: &Manifest, files: &[(&str, PathBuf)]) -
     Ok(file.metadata()?.len())
 }
 
-/// Copies so many bytes. Returns their digest; none if there are fewer.
+/// Copies exactly `bytes` bytes and returns their digest; none if the input ends earlier.
 fn copy(from: &mut impl Read, to: &mut impl Write, bytes: u64) -> io::Result<Option<blake3::Hash>> {
     let (mut hasher, mut left) = (blake3::Hasher::new(), bytes);
     let mut chunk = vec![0; CHUNK];
@@ -137,7 +137,7 @@ fn copy(from: &mut impl Read, to: &mut impl Write, bytes: u64) -> io::Result<Opt
     Ok(Some(hasher.finalize()))
 }
 
-/// Checks a backup and writes its parts into a folder, under their names. Only names that `known` has are taken.
+/// Checks a backup and writes the parts whose names are in `known` into a folder.
 ///
 /// # Errors
 /// When anything of it is not as it was written; the folder may hold some of the parts then.
@@ -187,14 +187,14 @@ pub(crate) fn unpack(from: &Path, into: &Path, known: &[&str]) -> Result<Manifes
     }
 }
 
-/// The path with something behind its name.
+/// Returns the path with `end` appended to its name.
 pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
 }
 
-/// Makes a rename in a folder durable.
+/// Syncs the folder of a path, which makes a rename in it durable.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// A backup of two files, and the folder that it is in.
+    /// Returns a backup of two files, and its temporary folder.
     fn backed_up() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let (a, b, to) = (

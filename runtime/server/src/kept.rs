@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use watershed_api::documents::Time;
 
-/// A moment that is kept, each in a file of an environment's folder.
+/// A moment that an environment remembers, each in a file of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The time when the project was last converged without a mistake.
+    /// The time at which the whole project last converged without a mistake.
     Success,
-    /// The time when the last instance ended in order.
+    /// The time at which the last instance was closed in order.
     End,
 }
 
@@ -23,14 +23,14 @@ impl Moment {
         })
     }
 
-    /// Keeps a time. A disk that refuses loses it: the next one is kept again.
+    /// Stores the time. If the disk refuses, the time is lost until the next one is stored.
     pub(crate) fn note(self, folder: &Path, at: Time) {
         if let Err(error) = replace(&self.file(folder), &format!("{}\n", at.millis()), Readers::Owner) {
             tracing::warn!("a time can't be kept: {error}");
         }
     }
 
-    /// Forgets the time, which is about to be another one.
+    /// Removes the stored time, which is about to be replaced.
     pub(crate) fn forget(self, folder: &Path) {
         if let Err(error) = fs::remove_file(self.file(folder))
             && error.kind() != io::ErrorKind::NotFound
@@ -39,7 +39,7 @@ impl Moment {
         }
     }
 
-    /// Returns the time that was kept; none if there is none, or it can't be read.
+    /// Returns the stored time; none if nothing was stored or the file can't be read.
     pub(crate) fn last(self, folder: &Path) -> Option<Time> {
         let text = fs::read_to_string(self.file(folder)).ok()?;
         text.trim().parse().ok().map(Time::from_millis)
@@ -54,7 +54,7 @@ pub fn replace(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
     replace_with(file, text.as_bytes(), readers, |_| Ok(()))
 }
 
-/// Writes a file in one step, and returns when the machine may stop.
+/// Writes a file in one step, durably: a crash of the machine after the return loses nothing.
 ///
 /// # Errors
 /// When the disk refuses; the old content stays.
@@ -67,7 +67,7 @@ pub(crate) fn replace_for_good(file: &Path, bytes: &[u8], readers: Readers) -> i
     }
 }
 
-/// The beginning of the name of a file that is not whole yet.
+/// The first character of the name of a file that is not completely written yet.
 pub(crate) const UNFINISHED: &str = ".";
 
 fn replace_with(
@@ -108,9 +108,9 @@ fn write(file: &Path, bytes: &[u8], readers: Readers) -> io::Result<fs::File> {
 /// The users who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner alone.
+    /// The file's owner alone.
     Owner,
-    /// Everybody.
+    /// All users of the machine.
     All,
 }
 

@@ -43,7 +43,7 @@ pub use watershed_drivers::olap::Exported;
 pub use watershed_drivers::sandbox::WorkingFolder;
 pub use watershed_metrics as metrics;
 
-/// An error with its causes, outermost first, in one line.
+/// Returns an error with its causes, outermost first, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

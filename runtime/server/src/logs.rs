@@ -43,14 +43,14 @@ use self::writer::Writer;
 pub(crate) use self::writer::Written;
 use crate::hiding::Hiding;
 
-/// The size at which a file of lines is put aside, in place of the one that was put aside before: a few thousand lines.
+/// The size at which a log file is rotated, in bytes: a few thousand lines. The rotated file replaces the previous one.
 pub const FILE_BYTES: u64 = 256 * 1024;
-/// The size of all files of a state folder together, beyond which the oldest go: less than a small table.
+/// Largest total size of the log files of a state folder, in bytes; the oldest files beyond it are removed.
 pub const FOLDER_BYTES: u64 = 128 * 1024 * 1024;
-/// The time for which a file stays that is not written to.
+/// The age at which a log file that is no longer written to is removed.
 pub const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The writer of this process. There is one, as there is one subscriber.
+/// The only log writer of this process, which has one subscriber too.
 static WRITER: OnceLock<Writer> = OnceLock::new();
 
 /// Keeps what invocations of the instances of a runtime say.
@@ -61,19 +61,19 @@ where
     layer::layer(WRITER.get_or_init(Writer::start), hiding)
 }
 
-/// Returns the number of lines of this process that were dropped because the disk was too slow, or refused them.
+/// Returns the number of log lines of this process that were dropped because the disk was too slow or refused them.
 pub fn dropped() -> u64 {
     WRITER.get().map_or(0, Writer::dropped)
 }
 
-/// Waits until everything that was said before is written. Blocks the thread.
+/// Waits until all earlier log lines are written. Blocks the thread.
 pub fn flush() {
     if let Some(writer) = WRITER.get() {
         writer.flush();
     }
 }
 
-/// The newest lines of a resource, at most `limit`, the oldest first.
+/// Reads the newest log lines of a resource, at most `limit`, oldest first.
 pub(crate) async fn read(folder: &Path, uid: Uuid, limit: usize) -> std::io::Result<Vec<LogLine>> {
     let folder = folder.to_path_buf();
     let reading = tokio::task::spawn_blocking(move || {
@@ -85,7 +85,7 @@ pub(crate) async fn read(folder: &Path, uid: Uuid, limit: usize) -> std::io::Res
         .unwrap_or_else(|panic| Err(std::io::Error::other(panic)))
 }
 
-/// Lines as they are written, of all resources of this process.
+/// Subscribes to the log lines of all resources of this process as they are written.
 pub(crate) fn follow() -> Option<broadcast::Receiver<Written>> {
     WRITER.get().map(Writer::follow)
 }

@@ -11,19 +11,19 @@ use watershed_outputs::secrets::Secrets;
 use crate::report::{Entry, kinds};
 use crate::socket::Replies;
 
-/// Keys of documents whose values are rows, which are shown as they are.
+/// Keys of documents whose values are rows, in which no secrets are redacted.
 const ROWS: [&str; 2] = ["rows", "totals"];
-/// The key of a statement as its handler has written it: with names in the place of values, unless the owner asked for these.
+/// The key of an SQL statement, which its handler has already redacted unless the owner asked for the values.
 const STATEMENT: &str = "sql";
-/// The most of a message that is told, in bytes.
+/// Longest message that is sent, in bytes; the rest is cut off.
 const LONGEST_MESSAGE: usize = 16 << 10;
 
-/// The answers to one request, on their way to whoever asked.
+/// The sender of the replies to one request.
 #[derive(Clone)]
 pub(crate) struct Out(Replies);
 
 impl Out {
-    /// Returns the way to a reader.
+    /// Returns a sender to one reader.
     pub(crate) fn new(replies: Replies) -> Self {
         Self(replies)
     }
@@ -33,27 +33,27 @@ impl Out {
         let _: Result<(), SendError<Reply>> = self.0.send(reply).await;
     }
 
-    /// Tells an event.
+    /// Sends an event.
     pub(crate) async fn event(&self, event: Event) {
         self.send(Reply::Event(Box::new(event))).await;
     }
 
-    /// Tells how far the work is, if the reader is not behind.
+    /// Sends the progress of the work; drops it if the reader is slow.
     pub(crate) fn activity(&self, activity: Activity) {
         let _ = self.0.try_send(Reply::Activity(activity));
     }
 
-    /// Tells which process the work waits for.
+    /// Reports the process for which the work waits.
     pub(crate) async fn waiting(&self, holder: String) {
         self.send(Reply::Waiting(holder)).await;
     }
 
-    /// Tells that everything has settled for the first time, and why files can't be watched if they can't.
+    /// Reports that everything has settled for the first time, and why files can't be watched if they can't.
     pub(crate) async fn converged(&self, document: RunDocument, trouble: Option<String>) {
         self.send(Reply::Converged(Box::new(document), trouble)).await;
     }
 
-    /// Tells which models files declare as sources.
+    /// Sends the models that files declare as sources.
     pub(crate) async fn sources(&self, entries: &[Entry]) {
         let is_source = |entry: &&Entry| kinds::declared_as(&entry.row).is_some();
         let names = entries
@@ -63,12 +63,12 @@ impl Out {
         self.send(Reply::Sources(names.collect())).await;
     }
 
-    /// Tells which resource the rows are of that follow.
+    /// Sends the resource whose rows follow.
     pub(crate) async fn about(&self, resource: Box<ResourceDocument>) {
         self.send(Reply::About(resource)).await;
     }
 
-    /// Tells the columns of the rows that follow.
+    /// Sends the columns of the rows that follow.
     pub(crate) async fn columns(&self, columns: &[olap::Column]) {
         let column = |column: &olap::Column| Column {
             name: column.name.clone(),
@@ -78,19 +78,19 @@ impl Out {
             .await;
     }
 
-    /// Tells rows as the engine gives them.
+    /// Sends rows unchanged, as the engine returns them.
     pub(crate) async fn rows(&self, chunk: Vec<Vec<olap::Value>>) {
         let json = |row: Vec<olap::Value>| row.iter().map(olap::Value::to_json).collect();
         self.send(Reply::Rows(chunk.into_iter().map(json).collect()))
             .await;
     }
 
-    /// Tells log lines of runs, which were written without secrets.
+    /// Sends log lines of runs, whose secrets were redacted when they were written.
     pub(crate) async fn lines(&self, lines: Vec<LogLine>) {
         self.send(Reply::Lines(lines)).await;
     }
 
-    /// Tells lines that programs wrote.
+    /// Sends output lines of programs.
     pub(crate) async fn output(&self, mut lines: Vec<OutputLine>, secrets: &Secrets) {
         for line in &mut lines {
             hide(secrets, &mut line.text);
@@ -98,7 +98,7 @@ impl Out {
         self.send(Reply::Output(lines)).await;
     }
 
-    /// Tells the end, without these secrets.
+    /// Sends the last reply, with the secrets redacted.
     pub(crate) async fn end(&self, ended: Result<Answer, Problem>, secrets: &Secrets) {
         self.send(match ended {
             Ok(answer) => Reply::Done(Box::new(without_secrets(answer, secrets))),
@@ -107,13 +107,13 @@ impl Out {
         .await;
     }
 
-    /// Resolves when nobody listens any more. Cancel-safe.
+    /// Resolves when the reader has hung up. Cancel-safe.
     pub(crate) async fn closed(&self) {
         self.0.closed().await;
     }
 }
 
-/// Returns a problem without secrets.
+/// Returns a problem with its secrets redacted.
 pub(crate) fn redacted(mut problem: Problem, secrets: &Secrets) -> Problem {
     hide(secrets, &mut problem.message);
     shorten(&mut problem.message);
@@ -123,7 +123,7 @@ pub(crate) fn redacted(mut problem: Problem, secrets: &Secrets) -> Problem {
     problem
 }
 
-/// Shortens a message, which may quote all that was asked.
+/// Cuts a message, which may quote a whole request, to a bounded length.
 fn shorten(message: &mut String) {
     if message.len() > LONGEST_MESSAGE {
         message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
@@ -131,7 +131,7 @@ fn shorten(message: &mut String) {
     }
 }
 
-/// Returns a document without secrets, but for the rows in it.
+/// Returns a document with its secrets redacted, except in rows.
 pub(crate) fn without_secrets<T>(document: T, secrets: &Secrets) -> T
 where
     T: serde::Serialize + serde::de::DeserializeOwned,
@@ -148,7 +148,7 @@ where
     serde_json::from_value(value).unwrap_or(document)
 }
 
-/// Takes secrets out of all texts but rows. Returns true if there was one.
+/// Redacts secrets in all texts except rows. Returns true if there was a secret.
 fn hide_in(secrets: &Secrets, value: &mut Value) -> bool {
     match value {
         Value::String(text) => hide(secrets, text),

@@ -16,7 +16,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     crate::chain(error)
 }
 
-/// Refuses a selection that can't be read, before anything is done.
+/// Checks that a selection can be parsed, before any work begins.
 ///
 /// # Errors
 /// When an option can't be read; the place is named.

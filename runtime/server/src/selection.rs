@@ -26,30 +26,30 @@ use listing::Listing;
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem};
 
-/// The knowledge that a listing has of how its resources stand.
+/// The availability of the resources' states to a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum States {
-    /// They were read from a catalog.
+    /// States were read from a catalog.
     Known,
-    /// No catalog was opened.
+    /// No catalog was opened, so no state is known.
     Unknown,
 }
 
-/// Reads a choice, and finds the resources that it stands for.
+/// The evaluation of a selection: parses it and finds the resources that it matches.
 pub(crate) trait Evaluate {
-    /// Refuses what can't be read, before anything is done.
+    /// Checks that the selection can be parsed.
     ///
     /// # Errors
     /// When an option can't be read; the place is named.
     fn check(&self) -> Result<(), Problem>;
 
-    /// Returns the resources of one reading that are chosen; none if everything is.
+    /// Returns the selected resources among `entries`; none if the selection is empty and so everything is selected.
     ///
     /// # Errors
     /// When an option can't be read, or nothing matches it.
     fn among(&self, entries: &[Entry], states: States) -> Result<Option<BTreeSet<Uid>>, Problem>;
 
-    /// Returns the choice for reconcilers and forecasts, made once the files have been read.
+    /// Returns the selection in a form that reconcilers evaluate once the files are parsed.
     fn chosen(&self) -> Choice;
 }
 
@@ -101,18 +101,17 @@ impl Evaluate for Selection {
 
 type Made = Result<BTreeSet<Uid>, Problem>;
 
-/// A choice that is made once the files have been read.
+/// A selection that is evaluated once the files are parsed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choice {
-    /// The part that reconcilers see.
+    /// The selection as reconcilers ask it.
     pub(crate) chosen: Chosen,
-    /// None if everything is chosen.
+    /// The evaluated selection, once known; none if everything is selected.
     made: Option<Arc<Mutex<Option<Made>>>>,
 }
 
 impl Choice {
-    /// Returns the resources that were chosen; none if everything is. While the files were not read, or could not be,
-    /// nothing is chosen.
+    /// Returns the selected resources; none if everything is selected. Until the files are parsed, nothing is selected.
     ///
     /// # Errors
     /// When nothing matched.

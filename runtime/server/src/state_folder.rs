@@ -13,47 +13,47 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The folder's name inside a project.
+/// The name of the state folder inside a project.
 pub const STATE_FOLDER: &str = ".watershed";
 
-/// The name of the folder of the output of programs.
+/// The name of the folder with the output of programs.
 pub(crate) const PROGRAMS: &str = "programs";
 
-/// Everything in the state folder is made anew from the project, so nothing of it belongs into version control.
+/// The `.gitignore` of the state folder, which excludes all of it: the state is made anew from the project.
 const GITIGNORE: &str = "# Written by watershed: state of this machine, made anew from the project.\n*\n";
 
-/// Modes of the folder and of the files in it: what they hold is for their owner.
+/// Permissions of the folder and of the files in it: for their owner alone.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// The interval at which a lock that somebody else holds is tried again. An OS lock can't be awaited with a deadline.
+/// The interval at which a lock held by another process is tried again: an OS lock can't be awaited with a deadline.
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// The reason why the state folder can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name of the environment could not be a folder.
+    /// The environment's name can't be the name of a folder.
     #[error("`{0}` can't be the name of an environment; letters, digits, `_`, `-` and `.` can")]
     Environment(String),
-    /// The folder or something in it could not be made.
+    /// The folder or something in it could not be written.
     #[error("the state folder `{}` can't be written", path.display())]
     Write {
         /// The path that could not be written.
         path: PathBuf,
-        /// The reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The lock could not be tried.
+    /// The lock could not be taken, for a reason other than its holder.
     #[error("the lock `{}` can't be taken", path.display())]
     Lock {
-        /// The lock's file.
+        /// The path of the lock's file.
         path: PathBuf,
-        /// The reason.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Paths of an environment's state. Making one touches nothing.
+/// The paths of an environment's state. Creating this value touches no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFolder {
     root: PathBuf,
@@ -61,7 +61,7 @@ pub struct StateFolder {
 }
 
 impl StateFolder {
-    /// The state of `environment` below `root`, which is `PROJECT/.watershed` unless told otherwise.
+    /// Returns the state of `environment` below `root`, by default `PROJECT/.watershed`.
     ///
     /// # Errors
     /// When the environment's name could not be a folder's name.
@@ -76,27 +76,27 @@ impl StateFolder {
         })
     }
 
-    /// The environment's own folder.
+    /// Returns the environment's own folder.
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.environment)
     }
 
-    /// The folder that all environments share.
+    /// Returns the folder that all environments share.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The SQLite file with resources, versions and history.
+    /// Returns the path of the catalog: an SQLite file with resources, versions and history.
     pub fn catalog(&self) -> PathBuf {
         self.path().join("catalog.db")
     }
 
-    /// The engine's file.
+    /// Returns the path of the engine's database file.
     pub fn engine(&self) -> PathBuf {
         self.path().join("main.duckdb")
     }
 
-    /// Returns the file that says how the engine's file was left.
+    /// Returns the path of the proof, a record of the engine's file as it was last closed.
     pub fn proof(&self) -> PathBuf {
         self.path().join("main.duckdb.proof")
     }
@@ -106,37 +106,37 @@ impl StateFolder {
         self.root.join("parse-cache")
     }
 
-    /// The key by which specs hold what stands for a value.
+    /// Returns the path of the key for the hashes that stand for sealed values in specs.
     pub fn key(&self) -> PathBuf {
         self.path().join("key")
     }
 
-    /// Returns the folder of the output of programs: a folder for each of them.
+    /// Returns the folder with the output of programs, which has a folder for each program.
     pub fn programs(&self) -> PathBuf {
         self.path().join(PROGRAMS)
     }
 
-    /// Returns the folder of files that reports make.
+    /// Returns the folder for the files that reports export.
     pub fn exports(&self) -> PathBuf {
         self.path().join("exports")
     }
 
-    /// Returns the folder in which it is noted which commands of managed resources run.
+    /// Returns the folder that records the running commands of managed resources.
     pub fn calls(&self) -> PathBuf {
         self.path().join("calls")
     }
 
-    /// Returns the folder of the logs: a file or two for each resource.
+    /// Returns the folder of the logs, with one or two files for each resource.
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
     }
 
-    /// Returns true if anything was ever built here.
+    /// Returns true if the environment's folder has a catalog.
     pub fn exists(&self) -> bool {
         self.catalog().exists()
     }
 
-    /// Makes the environment's folder and nothing in it.
+    /// Creates the environment's folder, empty.
     ///
     /// # Errors
     /// When the disk refuses; what was made before stays.
@@ -151,7 +151,7 @@ impl StateFolder {
         Ok(())
     }
 
-    /// Makes the folder that all environments share, with its `.gitignore`.
+    /// Creates the folder that all environments share, with its `.gitignore`.
     ///
     /// # Errors
     /// When the disk refuses; what was made before stays.
@@ -172,7 +172,8 @@ impl StateFolder {
         Ok(())
     }
 
-    /// Tries once to own the folder, making it where it is missing. `None` while another process uses it.
+    /// Tries once to lock the folder exclusively, and creates it where it is missing. `None` while another process uses
+    /// it.
     ///
     /// # Errors
     /// When the folder can't be made or its lock can't be tried.
@@ -185,8 +186,9 @@ impl StateFolder {
         Ok(lock)
     }
 
-    /// Tries once to look at the folder together with others. `None` while a process owns it. A folder that can't be
-    /// written, such as a backup, can be looked at too.
+    /// Tries once to lock the folder for reading, shared with other readers. `None` while a process owns it.
+    ///
+    /// A folder that can't be written, such as a backup, can be locked too.
     ///
     /// # Errors
     /// When the folder's lock can't be tried.
@@ -218,7 +220,7 @@ impl StateFolder {
     }
 }
 
-/// Takes a lock on an open file if nobody holds another one.
+/// A function that tries to lock an open file, exclusively or shared.
 type TryLock = fn(&File) -> Result<(), TryLockError>;
 
 fn locked(file: File, path: PathBuf, lock: TryLock) -> Result<Option<Lock>, Error> {
@@ -229,14 +231,14 @@ fn locked(file: File, path: PathBuf, lock: TryLock) -> Result<Option<Lock>, Erro
     }
 }
 
-/// Makes a folder that its owner alone can look into, if it is not there.
+/// Creates a folder that its owner alone can open, if it is missing.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(FOLDER_MODE);
     builder.create(path)
 }
 
-/// Lets nobody but its owner look into an environment's folder and its files, whatever made them.
+/// Restricts an environment's folder and its files to their owner, whoever created them.
 pub(crate) fn tighten(folder: &Path) {
     set_mode(folder, FOLDER_MODE);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -249,7 +251,7 @@ pub(crate) fn tighten(folder: &Path) {
     }
 }
 
-/// Sets the mode of a path, unless it belongs to another user.
+/// Sets the permissions of a path, unless it belongs to another user.
 fn set_mode(path: &Path, mode: u32) {
     let is_other = |metadata: &fs::Metadata| metadata.permissions().mode() & 0o777 != mode;
     if fs::symlink_metadata(path).is_ok_and(|found| is_other(&found))
@@ -259,7 +261,7 @@ fn set_mode(path: &Path, mode: u32) {
     }
 }
 
-/// A held lock, given back when dropped.
+/// A lock on the state folder, released when dropped.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -267,14 +269,14 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Lets go of the folder, for whoever wants it next. Nothing of this process may use it afterwards.
+    /// Releases the folder for the next process. Nothing in this process may use it afterwards.
     pub(crate) fn release(&self) {
         if let Err(error) = self.file.unlock() {
             tracing::warn!(%error, "can't let go of the state folder before the instance is dropped");
         }
     }
 
-    /// Returns a proof by which it can be seen later whether the folder is still the one that is locked.
+    /// Returns a proof that tells later whether the folder at the path is still the locked one.
     pub fn proof(&self) -> Owned {
         Owned {
             path: self.path.clone(),
@@ -283,7 +285,7 @@ impl Lock {
     }
 }
 
-/// A lock's file as it was when it was locked.
+/// The identity of a lock's file at the time it was locked.
 #[derive(Debug, Clone)]
 pub struct Owned {
     path: PathBuf,
@@ -291,25 +293,24 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// Returns true if that file still stands at its path. Someone may have removed the folder, or put another in its
-    /// place.
+    /// Returns true if the locked file is still at its path; false once somebody removed or replaced the folder.
     pub fn still(&self) -> bool {
         let now = fs::metadata(&self.path).ok().map(|file| identity(&file));
         now.is_some() && now == self.file
     }
 }
 
-/// Device and number of a file.
+/// Returns the device and the inode number of a file.
 fn identity(file: &fs::Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// A deadline for something that another process holds.
+/// The deadline of a wait for something that another process holds.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience(Instant);
 
 impl Patience {
-    /// Patience for `wait` from now on.
+    /// Returns the deadline that is `wait` from now.
     pub fn new(wait: Duration) -> Self {
         // Far enough away where the sum does not fit.
         let far = Duration::from_secs(365 * 24 * 3600);
@@ -317,12 +318,12 @@ impl Patience {
         Self(now.checked_add(wait).unwrap_or(now + far))
     }
 
-    /// Returns the time that is left.
+    /// Returns the time left until the deadline.
     pub fn left(&self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 
-    /// Waits a moment before another try; false when the deadline has passed. Cancel-safe.
+    /// Waits a moment before another try; returns false once the deadline has passed. Cancel-safe.
     pub async fn another_try(&self) -> bool {
         if Instant::now() >= self.0 {
             return false;

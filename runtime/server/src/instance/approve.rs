@@ -10,8 +10,7 @@ use super::Instance;
 use super::problem::refused;
 use crate::report::names;
 
-/// Lets the held edits of resources through, and the drops of those whose files are gone. Returns the builds that were
-/// asked for.
+/// Approves the held edits of resources and the drops of those without a file. Returns the builds requested.
 pub(super) async fn carry_out(
     instance: &Instance,
     typed: &[String],

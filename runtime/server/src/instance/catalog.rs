@@ -9,12 +9,12 @@ use watershed_outputs::{EngineSettings, access::Surroundings, secrets::Secrets, 
 use super::Options;
 use crate::report::{Entry, Listing};
 
-/// Returns the settings of the engine as the catalog has them.
+/// Returns the engine's settings from the resources in the catalog.
 pub(crate) fn engine_settings(entries: &[Entry], options: &Options, secrets: &Secrets) -> EngineSettings {
     EngineSettings::from_rows(rows(entries), surroundings(options), secrets)
 }
 
-/// Returns the statements with which connections to the engine begin, as the catalog has the connectors.
+/// Returns the statements that open each connection to the engine, from the connectors in the catalog.
 pub(crate) fn sessions(entries: &[Entry], options: &Options, secrets: &Secrets) -> Vec<Session> {
     let sessions = sessions_of_rows(rows(entries), surroundings(options), secrets);
     sessions.into_iter().map(|(session, _)| session).collect()
@@ -31,7 +31,7 @@ fn surroundings(options: &Options) -> Surroundings<'_> {
     }
 }
 
-/// The resources of a catalog that nobody runs, by kind and name.
+/// Returns the resources of a stored catalog that no process runs, by kind and name.
 pub(crate) fn found(stored: &Stored) -> Listing {
     let entries = stored
         .rows

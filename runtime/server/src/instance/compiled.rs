@@ -28,7 +28,7 @@ use crate::report::{Entry, Hidden, kinds, names};
 use crate::selection::{Evaluate as _, States};
 use crate::state_folder::StateFolder;
 
-/// Compiles the project's files. What the engine's parser says is kept for the next process, owner or not.
+/// Compiles the project's files, and caches the parses for later processes.
 ///
 /// # Errors
 /// When the project's folder can't be listed.
@@ -52,7 +52,7 @@ pub async fn compile(options: &Options, state: &StateFolder) -> Result<Compilati
     }
 }
 
-/// Returns the part of an instance's options that the compiler takes.
+/// Converts the options of an instance to those of the compiler.
 pub fn compiler_options(options: &Options) -> watershed_compilers::Options {
     watershed_compilers::Options {
         environment: options.environment.clone(),
@@ -62,25 +62,25 @@ pub fn compiler_options(options: &Options) -> watershed_compilers::Options {
     }
 }
 
-/// The state of resources that no process could be asked about.
+/// The assumed state of resources that no process could be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Built {
-    /// Nobody has built them.
+    /// The resources were never built.
     Never,
-    /// Nobody was asked.
+    /// The state is unknown, as nothing was asked.
     Unknown,
 }
 
-/// Tells whether documents carry specs.
+/// The treatment of specs in documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Specs {
-    /// They don't.
+    /// Specs are left out.
     Left,
-    /// They do (`--spec`).
+    /// Specs are shown (`--spec`).
     Shown,
 }
 
-/// The document of `validate`.
+/// Returns the document of `validate`.
 ///
 /// # Errors
 /// When nothing is selected.
@@ -123,7 +123,7 @@ pub(crate) fn validated(
     Ok(document)
 }
 
-/// The document of `compile`.
+/// Returns the document of `compile`.
 ///
 /// # Errors
 /// When the name is unknown or means several, or the resource has no SQL or does not compile.
@@ -190,14 +190,14 @@ pub(crate) fn compiled_sql(
     })
 }
 
-/// Lists the findings in the files.
+/// Lists the findings in a project's files, with secrets redacted.
 pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
     let secrets = secrets_of(project);
     let found = project.diagnostics().iter();
     found.map(|found| finding(found, &secrets)).collect()
 }
 
-/// Learns the secrets that a project's files state, found without compiling what else they say.
+/// Adds the secrets that a project's files state, read without compiling the rest.
 pub(crate) async fn secrets_in_files(options: &Options, secrets: Secrets) -> Secrets {
     let root = options.root.clone();
     let compiler = compiler_options(options);
@@ -209,21 +209,21 @@ pub(crate) async fn secrets_in_files(options: &Options, secrets: Secrets) -> Sec
     secrets
 }
 
-/// The bounds of the trash that the manifest says, found without compiling what else the files say.
+/// Returns the trash limits in the manifest, read without compiling other files.
 pub(crate) async fn trash_limits(options: &Options) -> TrashLimits {
     let (root, compiler) = (options.root.clone(), compiler_options(options));
     let found = tokio::task::spawn_blocking(move || compilation::trash(&root, compiler));
     found.await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// The settings of all jobs, services and managed resources that the manifest says, found without a look at other files.
+/// Returns the manifest's settings of jobs, services and managed resources, read without other files.
 pub(super) async fn program_settings(options: &Options) -> (WorkloadSettings, ManagerSettings) {
     let (root, compiler) = (options.root.clone(), compiler_options(options));
     let found = tokio::task::spawn_blocking(move || compilation::programs(&root, compiler));
     found.await.unwrap_or_default()
 }
 
-/// The secrets of a project, for as long as it is looked at.
+/// Returns the secrets of a compiled project.
 pub fn secrets_of(project: &Project) -> Secrets {
     let secrets = Secrets::default();
     secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
@@ -271,12 +271,12 @@ fn related(place: &watershed_compilers::diagnostics::Related) -> documents::Rela
     }
 }
 
-/// The resources that the files declare, as if they stood in a catalog.
+/// Returns the declared resources as if they were in a catalog.
 pub(crate) fn entries(project: &Project, built: Built) -> Vec<Entry> {
     sealed_entries(project, built, &secrets_of(project))
 }
 
-/// The same, with the values of variables sealed by these secrets.
+/// Returns the declared resources as [`entries`] does, with the values of variables sealed.
 pub(crate) fn sealed_entries(project: &Project, built: Built, secrets: &Secrets) -> Vec<Entry> {
     let mut rows: BTreeMap<ResourceKey, Row> = BTreeMap::new();
     for declared in project.resources() {
@@ -322,7 +322,7 @@ fn row(project: &Project, declared: &Resource, built: Built) -> Row {
     }
 }
 
-/// The finding that keeps a resource from being built, or its cycle.
+/// Returns the finding or the cycle that keeps a resource from being built; none if it can be built.
 fn error(project: &Project, declared: &Resource) -> Option<Error> {
     let key = declared.key();
     let own = |finding: &&watershed_compilers::Diagnostic| {
@@ -351,7 +351,7 @@ fn error(project: &Project, declared: &Resource) -> Option<Error> {
     Some(Error::permanent("file-broken", message))
 }
 
-/// Blocks the resources that read something that can't be built.
+/// Marks as blocked the transitive dependents of resources that can't be built.
 fn hold_up(rows: &mut BTreeMap<ResourceKey, Row>) {
     let mut children: BTreeMap<Key, Vec<ResourceKey>> = BTreeMap::new();
     for (key, row) in rows.iter() {

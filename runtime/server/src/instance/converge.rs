@@ -29,10 +29,10 @@ use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::{Evaluate as _, States};
 
-/// The time in which cancelled work has to return before a shutdown goes on without it.
+/// The time that cancelled work has to return before a shutdown proceeds without it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A command under way: how things were when it began, and what it saw since.
+/// The course of a running command: the state at its beginning, and what it has seen since.
 pub(super) struct Course<'a> {
     pub(super) occasion: Occasion,
     pub(super) observer: Observer,
@@ -41,14 +41,14 @@ pub(super) struct Course<'a> {
     run: &'a RunRequest,
     control: &'a Control,
     out: &'a Out,
-    /// The resources that it is for; none if it is for all.
+    /// The resources that the command applies to; none if it applies to all.
     selected: Option<BTreeSet<Uid>>,
-    /// The mistakes that were told.
+    /// The problems that were reported.
     pub(super) told: ReportedProblems,
 }
 
 impl Course<'_> {
-    /// Tells what was found to be wrong since this was last called, each thing once.
+    /// Reports the problems found since the last call, each once.
     pub(super) async fn tell_problems(&mut self) {
         let problems = self.observer.take_problems();
         // Which of them count is known at the end.
@@ -66,7 +66,7 @@ impl Course<'_> {
         self.occasion.command == Command::Run && !self.run.selection.is_empty()
     }
 
-    /// Tells which process the work waits for.
+    /// Reports the process for which the work waits.
     pub(super) async fn wait_for(&self, holder: String) {
         self.out.waiting(holder).await;
     }
@@ -81,7 +81,7 @@ impl Course<'_> {
         Hidden::unless(self.run.all)
     }
 
-    /// The exit code of a command that was stopped.
+    /// Returns the exit code of a command that was stopped; none if it ended by itself.
     fn stopped(&self, ended: Ended) -> Option<Exit> {
         match (self.control, ended) {
             // Where nobody asked for it, the controller gave up by itself: its store failed.
@@ -93,7 +93,7 @@ impl Course<'_> {
 }
 
 impl Instance {
-    /// Carries out a wish, tells what happens, and ends with the document.
+    /// Carries out the work of a command, reports its events, and sends the result document.
     ///
     /// # Errors
     /// When a name that was wished for is unknown or means several.
@@ -130,7 +130,7 @@ impl Instance {
         Ok(document)
     }
 
-    /// Begins to follow what happens for a command.
+    /// Begins to observe the controller for a command.
     pub(super) async fn begin<'a>(
         &self,
         command: Command,
@@ -163,7 +163,7 @@ impl Instance {
         course
     }
 
-    /// Returns the result of a command, after everything that it saw was reported.
+    /// Returns the result of a command after its last events were reported.
     pub(super) async fn conclude(&self, course: &mut Course<'_>, ended: Ended) -> RunDocument {
         if ended != Ended::Idle && matches!(course.control, Control::Own(_)) {
             // The document tells what was stopped, so the stop comes first.
@@ -183,7 +183,7 @@ impl Instance {
         self.document(course, ended)
     }
 
-    /// Returns the document of a command: the state of the project, and its work.
+    /// Returns the document of a command: the state of the project, and the work done.
     pub(super) fn document(&self, course: &Course<'_>, ended: Ended) -> RunDocument {
         let entries = self.entries();
         let account = Account {
@@ -205,7 +205,7 @@ impl Instance {
         account.document(|_| true)
     }
 
-    /// Tells the last event of a command.
+    /// Reports the last event of a command.
     pub(super) async fn finish(&self, course: &Course<'_>, document: &RunDocument) {
         // A person gets the document alone: two copies of it are long.
         if course.run.events == Events::All {
@@ -217,7 +217,7 @@ impl Instance {
         }
     }
 
-    /// Keeps the time of a convergence of the whole project, if it ended well.
+    /// Stores the time of a successful convergence of the whole project.
     pub(super) fn note_success(&self, exit_code: u8) {
         if exit_code == Exit::Converged.code() {
             Moment::Success.note(&self.state.path(), Time::now());
@@ -236,7 +236,7 @@ impl Instance {
         }
     }
 
-    /// Tells events until everything is settled or something ends the run.
+    /// Reports events until everything has settled or something ends the run.
     pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Problem> {
         let settled = self.carry_out(
             wish,
@@ -287,8 +287,10 @@ impl Instance {
         }
     }
 
-    /// Carries out the work of a command. The work of the start comes first, or a look at the files alone where only some
-    /// resources are waited for, so that names are those of the files as they are now.
+    /// Carries out the work of a command and returns the resources that a run was for; none if it was for all.
+    ///
+    /// The work of the start comes first, or a look at the files alone where only some resources are waited for, so
+    /// that names are those of the files as they are now.
     ///
     /// A command that ends when all is done waits for retries too; one that stays is not to be held up by them.
     ///
@@ -355,15 +357,15 @@ impl Instance {
         Ok(selected)
     }
 
-    /// Looks at the project's files once more, and at whatever that changes.
+    /// Runs the project parser again, and waits for everything that changes by it.
     async fn parse(&self) -> Result<(), WaitError> {
         self.look_at_everything();
         self.look_at(self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER))
             .await
     }
 
-    /// Waits until these and all below them have settled, their retries that are due soon and what starts among them
-    /// included; for nothing else.
+    /// Waits until these resources and their dependents have settled, with their retries that are due soon, and for
+    /// nothing else.
     async fn settle_with_below(&self, uids: &[Uid], began: Time) -> Result<(), Halt> {
         loop {
             let all = Select::all();
@@ -384,7 +386,7 @@ impl Instance {
         }
     }
 
-    /// Returns whether all resources of these names are among others.
+    /// Returns true if all the named resources are among `others`.
     fn are_all_in(&self, typed: &[String], others: &BTreeSet<Uid>) -> Result<bool, Problem> {
         if others.is_empty() {
             return Ok(false);
@@ -392,7 +394,7 @@ impl Instance {
         Ok(self.named(typed)?.iter().all(|uid| others.contains(uid)))
     }
 
-    /// The resources of these names, which somebody asks for: a run for others does not pass them over.
+    /// Returns the named resources, and adds them to the selection so that no run passes them over.
     pub(super) fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Problem> {
         let uids = names::resolve_all(&self.entries(), typed)?;
         self.choice.chosen.add(uids.iter().copied());
@@ -406,8 +408,7 @@ impl Instance {
         parents_first(&entries, uids)
     }
 
-    /// Returns the resources that a look may find otherwise than they are known to be. Those that it can't are most of a
-    /// large project.
+    /// Returns the resources whose reconcile could find something changed: most of a large project is left out.
     fn in_doubt(&self) -> Vec<Uid> {
         let are_known = self.outputs.are_known();
         let is_idle =
@@ -416,7 +417,7 @@ impl Instance {
         self.uids(|entry| entry.row.kind.as_str() != PROJECT_PARSER && !rests(entry))
     }
 
-    /// Asks for resources and waits until they and what is below them have settled.
+    /// Requests a reconcile of resources, and waits until they and their dependents have settled.
     async fn look_at(&self, uids: Vec<Uid>) -> Result<(), WaitError> {
         let asked = uids
             .iter()
@@ -430,13 +431,13 @@ impl Instance {
 pub(super) enum Ended {
     /// Everything has settled.
     Idle,
-    /// Something failed and the rest is not wanted.
+    /// Something failed, and the command ends at the first failure.
     Failed,
-    /// Somebody stopped it.
+    /// The command was stopped.
     Stopped,
 }
 
-/// Returns true if a person who follows a run sees something of an event.
+/// Returns true if an event is shown to a person who follows a run.
 fn is_for_people(event: &Event) -> bool {
     match event {
         Event::ResourceFinished { run, .. } if run.outcome == Outcome::Skipped => true,

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use super::Options;
 
-/// The folder of extensions beside the program.
+/// The name of the extensions folder beside the program.
 const BESIDE: &str = "extensions";
 
-/// Returns the folders that are there: the one that the options name, then the one beside the program. After them the
-/// engine looks into its own cache.
+/// Returns the existing folders of extensions: the one in the options, then the one beside the program.
+///
+/// After them the engine looks into its own cache.
 pub(super) fn folders(options: &Options) -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let beside = program.and_then(|program| Some(program.parent()?.join(BESIDE)));

@@ -26,10 +26,10 @@ use self::data::DataFiles;
 use self::gather::Gathering;
 use crate::state_folder::{Lock, STATE_FOLDER};
 
-/// The interval at which everything is looked at where folders can't be watched: a listing costs milliseconds.
+/// The interval at which folders that can't be watched are listed: a listing costs milliseconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The state of an instance's watching.
+/// The state of an instance's file watch, shared with its task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watching {
     stop: CancellationToken,
@@ -38,7 +38,7 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Ends it.
+    /// Ends the watch.
     pub(super) fn stop(&self) {
         self.stop.cancel();
     }
@@ -48,13 +48,13 @@ impl Watching {
         self.lost.cancelled().await;
     }
 
-    /// Returns the reason why folders can't be watched, if they can't.
+    /// Returns the reason why folders can't be watched; none if they can.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.trouble.get().map(String::as_str)
     }
 }
 
-/// A project's folder that is watched already, before anything else is begun.
+/// The watch of a project's folder, begun before anything is read.
 pub(super) struct Begun {
     root: PathBuf,
     project: Tree,
@@ -85,7 +85,7 @@ impl Begun {
         }
     }
 
-    /// Goes on with it for as long as the instance lives.
+    /// Continues the watch in a task for as long as the instance lives.
     pub(super) fn go_on(self, handle: Handle, parser: Uid, touched: Touched, lock: &Lock) -> Watching {
         let watching = self.watching.clone();
         let live = Live {
@@ -159,7 +159,7 @@ impl Live {
         }
     }
 
-    /// Learns the data files of all models, and returns a watch of the catalog from then on.
+    /// Records the data files of all models, and returns a watch of the catalog from that revision.
     fn learn_all(&mut self) -> Watch {
         let listing = self.handle.list(Select::all());
         self.data = DataFiles::new(&self.root);
@@ -169,7 +169,7 @@ impl Live {
         self.handle.watch(listing.revision)
     }
 
-    /// Returns true if other data files are read than before.
+    /// Records the data files in a change of the catalog. Returns true if they are others than before.
     fn learn(&mut self, event: &Event) -> bool {
         let Event::Changed(changes) = event else {
             return false;
@@ -184,7 +184,7 @@ impl Live {
         is_news
     }
 
-    /// Watches what there is to watch now. Whoever reads files in folders that were not watched before looks again.
+    /// Watches all folders that matter now, and nudges the readers of files in newly watched ones.
     async fn follow(
         &mut self,
         subscription: Subscription,
@@ -253,7 +253,7 @@ impl Live {
         subscription
     }
 
-    /// Returns the part of a batch that the project parser looks at.
+    /// Returns the paths of a batch that the project parser must read.
     fn scope(&self, seen: &ChangedPaths, touched: &[(&Path, bool)], linked: bool) -> Scope {
         let mine = touched
             .iter()
@@ -283,7 +283,7 @@ impl Live {
         }
     }
 
-    /// Polls, where folders can't be watched.
+    /// Polls the files instead of watching them.
     async fn look_again_and_again(mut self, stop: &CancellationToken) {
         self.touched.set_watched(false);
         loop {
@@ -307,7 +307,7 @@ enum Happened {
     OnDisk(ChangedPaths),
 }
 
-/// A project file, a folder that is or was watched, our state, or data that somebody reads.
+/// Returns true for a project file, a watched folder, the state folder, or a data file that somebody reads.
 fn is_of_interest(root: &Path, data: &DataFiles, subscription: &Subscription, path: &Path) -> bool {
     let below = path.strip_prefix(root).ok();
     let first = below
@@ -338,7 +338,7 @@ fn trees(project: &Tree, mut data: Vec<Tree>) -> Vec<Tree> {
     data
 }
 
-/// Watches trees, on a thread for work that blocks.
+/// Changes the watched folders, on a thread for blocking work.
 async fn follow(
     mut subscription: Subscription,
     trees: Vec<Tree>,
@@ -360,7 +360,7 @@ async fn follow(
     }
 }
 
-/// A path as project files are named.
+/// Returns a path in the form of project files, with `/` between its parts.
 fn name(below: &Path) -> String {
     let parts = below.iter().map(|part| part.to_string_lossy());
     parts.collect::<Vec<_>>().join("/")

@@ -3,7 +3,7 @@
 use watershed_api::{Code, Problem};
 use watershed_controller::store::StoreError;
 
-/// Looks into the catalog on a thread of its own, as its futures stay on the thread that they began on.
+/// Reads the catalog on a thread of its own, as its futures can't change threads.
 pub(crate) async fn look<T: Send + 'static>(
     look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -17,7 +17,7 @@ pub(crate) async fn look<T: Send + 'static>(
     }
 }
 
-/// A catalog that can't be read, as a command ends with it.
+/// Returns the problem of a catalog that can't be read.
 pub(crate) fn unreadable(error: StoreError) -> Problem {
     let code = match error {
         StoreError::Newer { .. } => Code::StateUnreadable,

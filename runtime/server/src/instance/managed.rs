@@ -14,7 +14,7 @@ use super::Options;
 use crate::report::kinds::managed;
 use crate::state_folder::StateFolder;
 
-/// Looks that fail in a row before a command that ends when its work is done gives up.
+/// Looks that fail in a row before a command that waits for a managed resource gives up.
 const LOOKS: u32 = 5;
 
 /// Returns the number of managed resources that are worked on at once; as many again are torn down.
@@ -26,7 +26,7 @@ pub(super) fn at_once(settings: &ManagerSettings) -> usize {
 /// The target of log lines about things outside, which the program shows.
 const ORPHANS: &str = "watershed::orphans";
 
-/// Tells of things outside that belong to no resource, of each once, until `leaving` is cancelled (M17).
+/// Logs each outside object that belongs to no resource once, until `leaving` is cancelled (M17).
 pub(super) async fn tell_of_orphans(discovery: Discovery<Calls>, handle: Handle, leaving: CancellationToken) {
     let mut told = BTreeSet::new();
     let told_of = discovery.run(handle, |found| match found {
@@ -45,7 +45,7 @@ pub(super) async fn tell_of_orphans(discovery: Discovery<Calls>, handle: Handle,
     }
 }
 
-/// Returns the calls of a project's managed resources.
+/// Returns the client for the calls of a project's managed resources.
 pub(super) fn of_project(
     options: &Options,
     state: &StateFolder,
@@ -64,7 +64,7 @@ pub(super) fn of_project(
     Ok(calls.confined(options.sandbox || options.sample.is_some()))
 }
 
-/// Returns true if a managed resource is about to come nearer to its goal by itself. A window is nothing to wait for.
+/// Returns true if a managed resource is about to come nearer to its goal by itself. A window is not waited for.
 pub(super) fn is_moving(row: &Row) -> bool {
     if row.error.is_some() || row.paused || row.intents.is_deleted() {
         return false;
@@ -72,7 +72,7 @@ pub(super) fn is_moving(row: &Row) -> bool {
     managed::record(row).is_some_and(|record| record.is_under_way())
 }
 
-/// Returns true if a look has failed so often that the next one will hardly do better.
+/// Returns true if so many looks have failed that a wait for the next is pointless.
 pub(super) fn has_given_up(row: &Row) -> bool {
     let is_look = row
         .error

@@ -96,7 +96,7 @@ use watershed_resolvers::Cache;
 pub use watershed_resolvers::Viewer;
 pub use watershed_resolvers::directory::{self, Directory};
 
-/// Opens projects.
+/// A factory of instances: opens projects, with what all of them share.
 ///
 /// What its instances share is the tokio runtime on which they are opened, and one watcher of files, for systems
 /// bound how many a process may have. Clones are the same runtime.
@@ -111,27 +111,28 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A runtime for any number of instances.
+    /// Returns a runtime for any number of instances.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with users of the embedder's, in whose names alerts and reports may run (`for`).
+    /// Adds the users of the embedder, in whose names alerts and reports may run (`for`).
     #[must_use]
     pub fn with_directory(mut self, directory: impl Directory) -> Self {
         self.directory = Some(Arc::new(directory));
         self
     }
 
-    /// The same with links to files of reports, which the embedder serves: messages have them in the place of paths.
+    /// Adds links to the files of reports, served by the embedder: messages have them in the place of paths.
     #[must_use]
     pub fn with_links(mut self, links: impl Links) -> Self {
         self.links = Some(Arc::new(links));
         self
     }
 
-    /// The same with catalogs in a store of the embedder's, each under the [name](Options::name) of its instance. Without one
-    /// every project has a file of its own in its state folder. The rest of the state stays in that folder.
+    /// Stores catalogs in a store of the embedder, each under the [name](Options::name) of its instance.
+    ///
+    /// Without it every project has a file of its own in its state folder. The rest of the state stays in that folder.
     #[must_use]
     pub fn with_store(mut self, store: impl Store) -> Self {
         self.store = Some(names::NamedStore::new(store));
@@ -160,8 +161,9 @@ impl Runtime {
         watcher.clone().ok_or_else(|| unreachable!("it was made above"))
     }
 
-    /// Takes a project's state folder, opens its catalog and begins to converge it. Neither the engine's file nor a
-    /// table is touched before something is to be done.
+    /// Locks a project's state folder, opens its catalog and begins to converge it.
+    ///
+    /// Neither the engine's file nor a table is touched before there is work.
     ///
     /// # Errors
     /// When the state folder can't be used, belongs to another process, is damaged or is from a newer version. Then
@@ -174,7 +176,7 @@ impl Runtime {
     }
 }
 
-/// Declares the resource that reads the project's files, and returns its id.
+/// Declares the project parser, the resource that reads the project's files, and returns its uid.
 async fn declare_parser(
     controller: &Controller,
     options: &Options,
@@ -190,7 +192,7 @@ async fn declare_parser(
     }
 }
 
-/// Tells why the project could not be declared: a controller that has no room for it has stopped, or is about to.
+/// Returns the error of a project that could not be declared, since the controller has stopped or is about to.
 async fn not_declared(controller: &Controller, error: EditError) -> OpenError {
     match controller.shutdown(Duration::ZERO).await {
         Err(full @ ShutdownError::StoreFull { .. }) => OpenError::Full(full),
@@ -207,18 +209,18 @@ pub struct Instance {
     pub(crate) outputs: Arc<Outputs>,
     choice: Choice,
     pub(crate) engine: Arc<dyn Olap>,
-    /// The catalog as it was when the instance was opened.
+    /// The catalog at the time the instance was opened.
     found: Listing,
     known: Known,
     watching: Option<live::Watching>,
     workloads: Workloads,
-    /// Answers that are kept.
+    /// Kept answers of metrics views.
     pub(crate) cache: Arc<Cache>,
-    /// The embedder's users.
+    /// The embedder's users; none outside of an embedder.
     pub(crate) directory: Option<Arc<dyn Directory>>,
-    /// The evaluator of conditions of policies.
+    /// The evaluator of the conditions in policies.
     pub(crate) conditions: Arc<dyn Conditions>,
-    /// The time at which it was opened.
+    /// The time at which the instance was opened.
     pub(crate) opened: Time,
     /// Cancelled when the instance is about to be closed.
     pub(crate) leaving: CancellationToken,
@@ -229,14 +231,14 @@ pub struct Instance {
     attended: Attendance,
     /// The secrets of its runtime's projects, its own among them.
     hiding: Hiding,
-    /// The name in a store of the embedder's; none if the catalog is a file of the state folder.
+    /// The claim on a name in the embedder's store; none if the catalog is a file in the state folder.
     pub(crate) claim: Option<names::Claim>,
-    /// Given back last.
+    /// The lock on the state folder, declared last so that it is released last.
     lock: Lock,
 }
 
 impl Runtime {
-    /// Opens the store of an instance's catalog, with the right to its name in one that others share.
+    /// Opens the store of an instance's catalog, and claims its name in a store that instances share.
     async fn catalog_of(
         &self,
         options: &Options,
@@ -248,7 +250,7 @@ impl Runtime {
         }
     }
 
-    /// Brings a project to life whose state folder is locked.
+    /// Opens a project whose state folder is locked by this process.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -352,7 +354,7 @@ impl Runtime {
     }
 }
 
-/// Begins what goes on beside an instance until that is closed.
+/// Starts the background tasks of an instance, which end when it is closed.
 fn look_after(
     handle: &Handle,
     engine: &Arc<dyn Olap>,
@@ -377,7 +379,7 @@ fn look_after(
     ));
 }
 
-/// The secrets of a project, as far as they are known before its files are read.
+/// Returns the secrets of a project that are known before its files are read.
 pub(crate) fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
     let secrets = Secrets::with_key_file(&state.key()).unwrap_or_else(|error| {
         // Then everything that reads a variable counts as changed by the next process.
@@ -389,8 +391,7 @@ pub(crate) fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
     secrets
 }
 
-/// Opens the engine's file if it is not as an orderly close left it: then the first work would, and everything that
-/// is built in it would fail for the same reason.
+/// Opens the engine's file unless it is as an orderly close left it, and fails if it is damaged or too new.
 async fn refuse_damage(engine: &dyn Olap, outputs: &Outputs, files: Files) -> Result<(), OpenError> {
     use watershed_drivers::olap::{Failure, OpenError as Unusable};
     let Ok(file) = engine.upkeep() else {
@@ -418,12 +419,12 @@ async fn refuse_damage(engine: &dyn Olap, outputs: &Outputs, files: Files) -> Re
 }
 
 impl Instance {
-    /// The controller: every operation on resources.
+    /// Returns the handle of the controller, for every operation on resources.
     pub fn controller(&self) -> &Handle {
         self.controller.as_ref()
     }
 
-    /// Returns what other processes are told of this one, which owns the state folder.
+    /// Returns the description of this process as the owner of the state folder, for other processes.
     pub(crate) fn as_owner(&self) -> Owner {
         Owner {
             command: match self.options.files {
@@ -435,20 +436,22 @@ impl Instance {
         }
     }
 
-    /// The project's name: that of its folder.
+    /// Returns the project's name, which is the name of its folder.
     pub fn name(&self) -> &str {
         &self.project.name
     }
 
-    /// Returns the reason why files can't be watched although they should be. They are looked at every few seconds
-    /// then.
+    /// Returns the reason why files can't be watched; none if they are watched or need not be.
+    ///
+    /// Files that can't be watched are looked at every few seconds.
     pub fn watch_trouble(&self) -> Option<&str> {
         self.watching.as_ref()?.trouble()
     }
 
-    /// Resolves when somebody removed the state folder or put another in its place: what this instance does from
-    /// then on is seen by nobody, so it should be closed and opened anew. Only noticed where files are watched.
-    /// Cancel-safe.
+    /// Resolves when somebody has removed or replaced the state folder. Cancel-safe.
+    ///
+    /// The work of this instance is seen by nobody from then on, so it should be closed and opened anew. Only noticed
+    /// where files are watched.
     pub async fn lost(&self) {
         match &self.watching {
             Some(watching) => watching.lost().await,
@@ -456,20 +459,21 @@ impl Instance {
         }
     }
 
-    /// Lets go of what the engine holds in memory without need, if nobody works in it at this moment. Worth a call
-    /// whenever nothing is left to do: it costs nothing unless much has been built since.
+    /// Frees memory that the engine holds without need, unless work is running in it.
+    ///
+    /// Worth a call whenever nothing is left to do: it costs nothing unless much has been built since.
     pub async fn give_back_memory(&self) {
         if let Ok(file) = self.engine.upkeep() {
             file.give_back_memory().await;
         }
     }
 
-    /// Lets the next look at the project's files be at all of them: whoever asks for one wants to be sure.
+    /// Makes the next parse read all of the project's files, not only the changed ones.
     fn look_at_everything(&self) {
         self.known.touched().add(Scope::Everything);
     }
 
-    /// Stops in order: cancels what runs, waits up to `grace` for it, closes the engine, and lets go of the state folder.
+    /// Stops in order: cancels runs and waits up to `grace` for them, closes the engine, and releases the state folder.
     ///
     /// # Errors
     /// When something did not stop in order; the instance is closed all the same, and keeps the state folder until it is
@@ -508,8 +512,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that
-    /// say `stop`.
+    /// Stops the programs whose lifetime ends with this process: all of a one-off command, otherwise those that say
+    /// `stop`.
     async fn stop_programs(&self) {
         let ends_with_us = match self.options.files {
             Files::Once => |_: &str| true,
@@ -518,10 +522,11 @@ impl Instance {
         self.workloads.stop(self.controller(), ends_with_us).await;
     }
 
-    /// Closes the engine's file each time that nobody has worked in it for a moment, so that other programs can open it,
-    /// until the future is dropped. What is to be done next opens it again, and waits for a program that has it open
-    /// then. While somebody is connected over HTTP it stays open. To be run beside an instance that stays; without it the file
-    /// is held until the instance is closed.
+    /// Closes the engine's file whenever it was idle for a moment, so that other programs can open it, until the future
+    /// is dropped.
+    ///
+    /// The next work opens the file again, and waits for a program that has it open then. To be run beside an instance
+    /// that stays; without it the file is held until the instance is closed.
     pub async fn share_file(&self) {
         match self.engine.upkeep() {
             Ok(file) => {
@@ -538,20 +543,20 @@ impl Instance {
         self.attended.begin()
     }
 
-    /// Returns the resources as readers see them, at least as new as what is committed.
+    /// Returns the projection of the resources, at least as new as the last commit.
     #[cfg(feature = "http")]
     pub(crate) async fn projection(&self) -> Arc<crate::projection::Projection> {
         self.projections.read(self.controller(), &self.leaving).await
     }
 
-    /// Returns the present state of all resources, hidden ones included.
+    /// Returns all resources as they stand now, hidden ones included.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let listing = self.controller.list(watershed_controller::Select::all());
         listing.resources.into_iter().map(Entry::from).collect()
     }
 }
 
-/// Reads of files beside builds: the project parser must not wait for a slot that a model holds.
+/// Slots for reading files, apart from builds: the project parser must not wait for a slot that a model holds.
 const PARSERS: usize = 1;
 
 impl Drop for Instance {

@@ -8,14 +8,14 @@ use watershed_locks::Unpoisoned;
 
 use super::OpenError;
 
-/// A store, with the names under which this process has instances open in it.
+/// A store, with the names of the instances that this process has open in it.
 #[derive(Clone)]
 pub(super) struct NamedStore {
     store: Arc<dyn Store>,
     in_use: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// The right to a name, until this is dropped.
+/// The exclusive use of a name in a store, released when dropped.
 pub(crate) struct Claim {
     name: String,
     in_use: Arc<Mutex<BTreeSet<String>>>,
@@ -29,7 +29,7 @@ impl NamedStore {
         }
     }
 
-    /// Takes a name for one instance.
+    /// Claims a name for one instance.
     ///
     /// # Errors
     /// When another instance of this process has the name: opened twice, each would take the catalog from the other.

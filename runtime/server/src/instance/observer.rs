@@ -30,7 +30,7 @@ use crate::report::problems::Problem;
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, resource};
 
-/// Follows one controller.
+/// A reader of one controller's changes, which turns them into the events of a command.
 pub(crate) struct Observer {
     handle: Handle,
     watch: Watch,
@@ -41,41 +41,42 @@ pub(crate) struct Observer {
     running: BTreeSet<Uid>,
     /// Start events held back until the end events that must precede them.
     held: BTreeMap<Uid, (BTreeSet<Uid>, Event)>,
-    /// An event that was read and not taken yet, so that a wait for the history may be given up.
+    /// A change that was read and not processed yet, kept in case a read of the history is cancelled.
     unread: Option<Seen>,
     done: Done,
     stories: Stories,
     messages: Messages,
-    /// Resources that are listed, and those that were removed since the count began: a command counts once what it does.
+    /// Resources that are listed, or were until they were removed, since the count began: the total of the progress.
     shown: HashSet<Uid>,
-    /// Those of them that were run.
+    /// Listed resources whose runs have ended since the count began.
     ended: HashSet<Uid>,
     /// The problems found since they were last taken.
     problems: Vec<Problem>,
 }
 
-/// A resource as the observer remembers it.
+/// The last reported state of a resource.
 struct Known {
     name: ResourceName,
     key: Key,
     reads: Arc<[Ref]>,
     hidden: bool,
-    /// Its name before the rename that is under way.
+    /// The resource's name before the rename that is under way.
     was: Option<String>,
     declared_as: Option<String>,
     result: Option<serde_json::Value>,
-    /// Its last run that was told failed, or left it failed.
+    /// True if the last reported run failed, or left the resource failed.
     failed: bool,
-    /// The last run that was told, or that had ended before.
+    /// The last run that was reported, or that had ended before.
     told: Option<(u64, InvocationId)>,
-    /// The number of runs until then.
+    /// The number of runs up to the last one reported.
     runs: u64,
-    /// The runs that its entry of history stood for then.
+    /// The runs that the history entry of the last reported run stood for at that time.
     repeats: Option<Repeats>,
-    /// A run that was told to have started.
+    /// A run whose start was reported and whose end was not.
     open: Option<Begun>,
-    /// A run that began before the end of the one before it was told: where it stands is known at once, what it did when it
-    /// is stored.
+    /// A run that began before the end of the previous one was reported.
+    ///
+    /// Its stage is known at once, its result when that is stored.
     awaited: Option<InvocationId>,
 }
 
@@ -87,7 +88,7 @@ struct Begun {
 }
 
 impl Observer {
-    /// Begins to follow; `before` is how the catalog was when the command began.
+    /// Begins to observe; `before` is the catalog when the command began.
     pub(crate) fn new(
         handle: Handle,
         before: &[Entry],
@@ -124,12 +125,13 @@ impl Observer {
         }
     }
 
-    /// Takes the problems found since this was last called.
+    /// Takes the problems found since the last call.
     pub(crate) fn take_problems(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.problems)
     }
 
-    /// The next events; none when the controller has stopped. Cancel-safe: what was read is kept until it is told.
+    /// Returns the next events; none when the controller has stopped. Cancel-safe: what was read is kept until it is
+    /// reported.
     pub(crate) async fn next(&mut self) -> Option<Vec<Event>> {
         if self.unread.is_none() {
             self.unread = Some(self.watch.next().await?);
@@ -140,7 +142,7 @@ impl Observer {
         Some(self.take(seen, &missed))
     }
 
-    /// Returns the events that are there already, without waiting for more.
+    /// Returns the events that are available now, without waiting for more.
     pub(crate) async fn rest(&mut self) -> Vec<Event> {
         use futures::FutureExt as _;
         let mut events = Vec::new();
@@ -164,19 +166,19 @@ impl Observer {
         })
     }
 
-    /// Returns the work so far.
+    /// Returns the work and outcomes of all runs since the count began.
     pub(crate) fn done(&self) -> &Done {
         &self.done
     }
 
-    /// Forgets what was done, to count anew.
+    /// Resets the count of work and outcomes.
     pub(crate) fn count_anew(&mut self) {
         self.done = Done::default();
         self.ended.clear();
         self.shown.retain(|uid| self.known.contains_key(uid));
     }
 
-    /// Returns true if nothing is asked for or running, and every end was told.
+    /// Returns true if nothing is pending or running, and the end of every run was reported.
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()
             && self.held.is_empty()
@@ -186,7 +188,7 @@ impl Observer {
                 .all(|known| known.open.is_none() && known.awaited.is_none())
     }
 
-    /// Returns the progress of the work.
+    /// Returns the progress of the command.
     pub(crate) fn activity(&self) -> Activity {
         let shown = |uid: &&Uid| self.known.get(uid).is_some_and(|known| self.shows(known));
         let total = self.shown.len() as u64;
@@ -231,7 +233,7 @@ impl Observer {
         }
     }
 
-    /// Something was missed: what the rows say by now is told all the same.
+    /// Reads all resources again after missed changes, and reports what their rows say.
     fn catch_up(&mut self, events: &mut Vec<Event>) {
         let listing = self.handle.list(Select::all());
         self.watch = self.handle.watch(listing.revision);
@@ -321,7 +323,7 @@ impl Observer {
         self.finished(row.uid, finished, events);
     }
 
-    /// A run of which no row tells.
+    /// Reports a no-op run, which leaves no change in its row.
     fn no_op(&mut self, run: &NoOpRun, events: &mut Vec<Event>) {
         let id = (run.epoch.0, run.id);
         // Of a resource that came or went meanwhile, or seen in its row already.
@@ -345,7 +347,7 @@ impl Observer {
         self.finished(run.uid, finished, events);
     }
 
-    /// Tells the end of a resource's last run, after its start and before the starts that waited for it.
+    /// Reports the end of a resource's last run, after its start and before the starts that waited for it.
     fn finished(&mut self, uid: Uid, mut finished: Event, events: &mut Vec<Event>) {
         self.count(uid, &mut finished);
         let held = self.held.remove(&uid).map(|(_, start)| start);
@@ -362,7 +364,7 @@ impl Observer {
         self.release(uid, events);
     }
 
-    /// Says in the end of a run how far the command is.
+    /// Adds the progress of the command to the end of a run.
     fn count(&mut self, uid: Uid, finished: &mut Event) {
         if self.shown.contains(&uid) {
             self.ended.insert(uid);
@@ -373,7 +375,7 @@ impl Observer {
         }
     }
 
-    /// A run of a resource that has run again since.
+    /// Reports a past run of a resource that has run again since.
     fn missed(&mut self, run: &HistoryRow, events: &mut Vec<Event>) {
         self.done.add_run(run.uid, run.result, run.error.as_deref());
         events.extend(self.held.remove(&run.uid).map(|(_, start)| start));
@@ -406,7 +408,7 @@ impl Observer {
         events.push(finished);
     }
 
-    /// Tells the starts that waited for no other end than this one.
+    /// Reports the starts that waited for this run's end alone.
     fn release(&mut self, ended: Uid, events: &mut Vec<Event>) {
         self.held.values_mut().for_each(|(awaited, _)| {
             awaited.remove(&ended);
@@ -436,7 +438,7 @@ impl Observer {
         targets.filter(ended).collect()
     }
 
-    /// A delete leaves no row to read its end from.
+    /// Reports the end of a delete, which leaves no row.
     fn removed(&mut self, removed: &Removed, events: &mut Vec<Event>) {
         self.unsettled.remove(&removed.uid);
         self.running.remove(&removed.uid);
@@ -549,7 +551,7 @@ impl Known {
         }
     }
 
-    /// One that came while it was followed: whatever it ran is news.
+    /// Returns the state of a resource that was created while it was observed: all its runs are news.
     fn unrun(row: &Row) -> Self {
         let name = ResourceName::new(row.kind.as_str(), row.name.as_str());
         let (key, reads) = (row.key(), Arc::clone(&row.refs));

@@ -11,15 +11,16 @@ use watershed_drivers::sandbox::Sandbox;
 use super::{Options, extensions};
 use crate::state_folder::StateFolder;
 
-/// Resources at work for each transaction that makes outputs: small builds wait for one together and share it.
+/// Resources at work for each transaction that makes outputs: small builds wait for a transaction together and share
+/// it.
 const FOR_EACH_BUILD: usize = 6;
 
-/// Returns the engine of a project. It opens its file when something is to be done in it.
+/// Returns the engine of a project, which opens its file when there is work.
 pub(crate) fn engine(options: &Options, state: &StateFolder, access: Access) -> Arc<dyn Olap> {
     Arc::new(Engine::new(settings(options, state, access)))
 }
 
-/// Returns an engine that only looks at a file, with the settings of a project.
+/// Returns a read-only engine for a file, with the settings of a project.
 pub(crate) fn engine_of(path: PathBuf, options: &Options, state: &StateFolder) -> Arc<dyn Olap> {
     Arc::new(Engine::new(duckdb::Options {
         path,
@@ -32,7 +33,7 @@ pub(crate) fn conditions() -> Arc<dyn Conditions> {
     Arc::new(duckdb::Conditions::new())
 }
 
-/// Returns the number of resources that are at work at once; one, if one job alone is asked for.
+/// Returns the number of resources that run at once: several for each job, or one if a single job is asked for.
 pub(super) fn jobs(options: &Options, state: &StateFolder) -> usize {
     let builds = settings(options, state, Access::ReadWrite).builds;
     match options.jobs {
@@ -56,7 +57,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
     }
 }
 
-/// The folders that a project is confined to, if it is.
+/// Returns the folders that a project is confined to; none if it is not confined.
 pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
     options.sandbox.then(|| {
         Sandbox::new([options.root.clone(), state.path()]).in_working_folder(options.working_folder.clone())

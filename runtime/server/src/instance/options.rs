@@ -13,58 +13,65 @@ use watershed_reconcilers::model::sample::Sample;
 use crate::report::document::Project;
 use crate::state_folder::{self, STATE_FOLDER, StateFolder};
 
-/// A project to be brought to life, and what it may use.
+/// The project to open, and the resources that it may use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
     /// The project's folder.
     pub root: PathBuf,
-    /// The environment: which overrides apply, and which state is used.
+    /// Name of the environment, which selects the overrides and the state.
     pub environment: String,
-    /// The name of the instance in its catalog; `default` unless set. In a [store of the embedder's](super::Runtime::with_store) each
-    /// instance has one of its own.
+    /// Name of the instance in its catalog; `default` unless set.
+    ///
+    /// In a [store of the embedder's](super::Runtime::with_store) each instance has a name of its own.
     pub name: String,
     /// The folder of the state; `.watershed` in the project by default.
     pub state_dir: Option<PathBuf>,
-    /// Variables that win over the project's own.
+    /// Variables that take precedence over the project's own.
     pub variables: BTreeMap<String, String>,
-    /// Transactions of the engine that make outputs at once; two more than cores by default. Small builds share one, so more
-    /// resources than that are at work, unless it is 1.
+    /// Transactions of the engine that make outputs at once; two more than cores by default.
+    ///
+    /// Small builds share a transaction, so more resources than that are at work, unless this is 1.
     pub jobs: Option<NonZeroUsize>,
-    /// Threads of the engine; one per core by default.
+    /// Number of threads of the engine; one per core by default.
     pub engine_threads: Option<NonZeroUsize>,
-    /// Bytes of memory that the engine may use; 60 % of the machine's by default.
+    /// Memory that the engine may use, in bytes; 60 % of the machine's by default.
     pub memory_limit: Option<u64>,
-    /// The time that work waits for the engine's file while another program has it open. Without end by default, which
-    /// suits a process that stays; readers wait 10 seconds at most.
+    /// The time that work waits for the engine's file while another program has it open.
+    ///
+    /// Without end by default, which suits a process that stays; readers wait 10 seconds at most.
     pub engine_patience: Duration,
-    /// Confines the project to its own folder and its state, for projects of people whom you don't trust. The
-    /// working folder of the process must then be the project's, or `working_folder`. It is not by default.
+    /// True to confine the project to its own folder and its state, for projects that you don't trust; false by
+    /// default.
+    ///
+    /// The working folder of the process must then be the project's, or `working_folder`.
     pub sandbox: bool,
-    /// The empty folder in which a process works that confines several projects; none by default. The process makes
-    /// the folder its working folder before the first project is opened.
+    /// The empty working folder of a process that confines several projects; none by default.
+    ///
+    /// The process makes the folder its working folder before the first project is opened.
     pub working_folder: Option<WorkingFolder>,
-    /// A folder of the engine's extensions, looked through first.
+    /// A folder of the engine's extensions, searched before all others.
     pub extensions: Option<PathBuf>,
-    /// Extensions that a resource needs, and that are nowhere here, are fetched from their makers' repository, unless the
-    /// manifest forbids it. They are not by default.
+    /// True to download missing extensions from their makers' repository, unless the manifest forbids it; false by
+    /// default.
     pub installs: bool,
-    /// True if files are watched; they are by default.
+    /// The occasions on which the project's files are read; whenever they change by default.
     pub files: Files,
-    /// The program that is the parent of local processes when it is called with `shim FOLDER`, as the program
-    /// `watershed` is, which is looked for in `PATH` unless set.
+    /// The program that is run as the parent of local processes, with `shim FOLDER`; `watershed` in `PATH` unless set.
     pub shim: PathBuf,
-    /// The part of every source that is read; all of it by default. A sample has a state of its own, writes no files, starts no
-    /// programs and sends no messages.
+    /// The part of every source that is read; all of it by default.
+    ///
+    /// A sample has a state of its own, writes no files, starts no programs and sends no messages.
     pub sample: Option<Sample>,
-    /// The resources that something is done for; all by default. The others are recorded as the files declare them and
-    /// otherwise left as they are.
+    /// The resources to run; all by default.
+    ///
+    /// The others are recorded as the files declare them and otherwise left as they are.
     pub selection: Selection,
 }
 
 /// The occasions on which a project's files, and the data files that its models read, are looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Files {
-    /// At the start, and whenever they change.
+    /// At the start, and whenever the files change.
     #[default]
     Watched,
     /// At the start, and when somebody asks for the project parser.
@@ -72,7 +79,7 @@ pub enum Files {
 }
 
 impl Options {
-    /// The defaults for a project.
+    /// Returns the default options for a project.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -97,7 +104,7 @@ impl Options {
 }
 
 impl fmt::Debug for Options {
-    /// Shows no value of a variable, for it may be a secret.
+    /// Formats the options without the values of variables, which may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("root", &self.root)
@@ -148,7 +155,7 @@ pub fn state_name(environment: &str, sample: Option<Sample>) -> String {
 }
 
 impl<P: Into<PathBuf>> From<P> for Options {
-    /// The defaults for the project in this folder.
+    /// Returns the default options for the project in this folder.
     fn from(root: P) -> Self {
         Self::new(root)
     }

@@ -6,8 +6,10 @@ use watershed_controller::{Key, Uid};
 
 use crate::report::Entry;
 
-/// The same resources, each after those that it reads: whoever asks for a resource cancels what runs below it, so a
-/// reader that was asked for first would begin for nothing.
+/// Orders resources so that each comes after those that it reads.
+///
+/// Whoever asks for a resource cancels what runs below it, so a reader that was asked for first would begin for
+/// nothing.
 pub(super) fn parents_first(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
     let mut left: BTreeSet<Uid> = uids.into_iter().collect();
     let asked = |entry: &&Entry| left.contains(&entry.row.uid);
@@ -52,7 +54,7 @@ pub(super) fn parents_first(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
     sorted
 }
 
-/// The same with every resource that reads them, however far away.
+/// Returns these resources with their transitive dependents.
 pub(super) fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
     let mut children: HashMap<Key, Vec<Uid>> = HashMap::new();
     for entry in entries.iter().filter(|entry| !entry.row.intents.is_deleted()) {
@@ -76,7 +78,7 @@ pub(super) fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
     }
     all.into_iter().collect()
 }
-/// These resources and all that stand below them: what reads them and what they own, however far away.
+/// Returns these resources with their transitive dependents and owned resources.
 pub(super) fn with_below(entries: &[Entry], uids: &[Uid]) -> BTreeSet<Uid> {
     let by_key: HashMap<Key, Uid> = entries
         .iter()

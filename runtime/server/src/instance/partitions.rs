@@ -12,7 +12,7 @@ use watershed_reconcilers::model;
 use super::problem::engine_problem;
 use crate::report::{Entry, names};
 
-/// Notes that partitions of models are to be built again by the next refresh. Returns the models that have such.
+/// Marks partitions of models to be built again by the next refresh. Returns the models with such partitions.
 ///
 /// # Errors
 /// When a model has no partitions or is not incremental, or a key names none.
@@ -74,7 +74,7 @@ fn chosen<'a>(
     }
 }
 
-/// The partition that a person means: by its key, the beginning of it, or a value in its data.
+/// Finds the partition that a person means: by its key, a prefix of the key, or a value in its data.
 fn meant<'a>(runs: &'a [PartitionRun], typed: &str, name: &str) -> Result<&'a PartitionRun, Problem> {
     let by_key: Vec<_> = runs
         .iter()
@@ -110,7 +110,7 @@ fn has_value(run: &PartitionRun, typed: &str) -> bool {
     data.as_object().is_some_and(|fields| fields.values().any(is_it))
 }
 
-/// Returns the model of a name, which has partitions.
+/// Returns the partitioned model with this name.
 ///
 /// # Errors
 /// When there is no such model, or the model has none.

@@ -17,7 +17,7 @@ use crate::{chain, state_folder};
 /// The hint for a catalog that contradicts itself.
 const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
 
-/// Returns the problem of an instance that can't be opened, whose state lies in `folder`.
+/// Converts the error of an instance that can't be opened; its state lies in `folder`.
 pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
     match error {
         OpenError::State(error) => state_problem(&error),
@@ -47,7 +47,7 @@ pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
     }
 }
 
-/// Returns the problem of a catalog that can't be opened.
+/// Converts the error of a catalog that can't be opened.
 fn store_problem(error: &StoreError, folder: &Path) -> Problem {
     if error.is_full() {
         return no_room(folder);
@@ -60,7 +60,7 @@ fn store_problem(error: &StoreError, folder: &Path) -> Problem {
     }
 }
 
-/// Returns the problem of a state folder that can't be used.
+/// Converts the error of a state folder that can't be used.
 pub fn state_problem(error: &state_folder::Error) -> Problem {
     match error {
         state_folder::Error::Environment(_) => Problem::new(Code::BadArgument, chain(error)),
@@ -71,7 +71,7 @@ pub fn state_problem(error: &state_folder::Error) -> Problem {
     }
 }
 
-/// Returns the problem of an instance that did not close in order, whose state lies in `folder`.
+/// Converts the error of an instance that did not close in order; its state lies in `folder`.
 pub fn close_problem(error: &CloseError, folder: &Path) -> Problem {
     match error {
         CloseError::Controller(ShutdownError::StoreFull { .. }) => no_room(folder),
@@ -79,7 +79,7 @@ pub fn close_problem(error: &CloseError, folder: &Path) -> Problem {
     }
 }
 
-/// Returns the problem of a state folder that can't grow, and notes there that this process ends because of that.
+/// Returns the problem of a full disk, and leaves a note in the state folder that this process ends because of it.
 fn no_room(folder: &Path) -> Problem {
     let context = "the disk of the state folder is full";
     let message = match Volume::at_path(folder) {
@@ -106,7 +106,7 @@ fn no_room(folder: &Path) -> Problem {
     ))
 }
 
-/// Returns the problem of a wait that ended without what was waited for.
+/// Converts the error of a wait that ended early.
 ///
 /// The request itself stands, and its work goes on: `deadline-passed` says only that nobody waits any more.
 pub fn unfinished(error: &WaitError) -> Problem {
@@ -116,7 +116,7 @@ pub fn unfinished(error: &WaitError) -> Problem {
     }
 }
 
-/// Returns the problem of a request that the controller refuses.
+/// Converts the error of a request that the controller refuses.
 pub(crate) fn refused(error: &RequestError) -> Problem {
     let RequestError::Refused(refusal) = error;
     refused_by(refusal)
@@ -135,7 +135,7 @@ fn refused_by(refusal: &Refusal) -> Problem {
     Problem::new(code, refusal.to_string())
 }
 
-/// Returns the problem that a failure of the engine is.
+/// Converts a failure of the engine.
 pub(crate) fn engine_problem(failure: &olap::Failure) -> Problem {
     let code = match failure {
         olap::Failure::Open(olap::OpenError::Damaged { .. } | olap::OpenError::Newer { .. }) => {

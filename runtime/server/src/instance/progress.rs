@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The shortest time between two accounts of the progress: it costs a look at everything that is not settled.
+/// The shortest time between two progress reports, each of which reads everything that is not settled.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(50);
 
-/// The time at which the progress is told next.
+/// The time of the next progress report.
 pub(super) struct Progress {
     is_wanted: bool,
     told_at: Option<Instant>,
@@ -32,7 +32,7 @@ impl Progress {
         self.has_changed = false;
     }
 
-    /// Resolves when there is something to tell, and the last time was long enough ago. Cancel-safe.
+    /// Resolves when there is progress to report and the last report was long enough ago. Cancel-safe.
     pub(super) async fn due(&self) {
         match (self.has_changed, self.told_at) {
             (true, Some(at)) => tokio::time::sleep_until(at + PROGRESS_PERIOD).await,

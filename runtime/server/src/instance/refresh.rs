@@ -17,17 +17,17 @@ use super::wish::{Reach, Which, Wish};
 use crate::report::{Entry, names};
 use crate::selection::{Evaluate as _, States};
 
-/// Refreshes that were asked for before the project was brought up to date.
+/// Refreshes that were requested before the project's files were parsed.
 #[derive(Default)]
 pub(super) struct Early {
     uids: BTreeSet<Uid>,
     requests: Vec<Result<Request, RequestError>>,
-    /// The resources that the catalog had then, if it is known.
+    /// The resources in the catalog at that time, if known.
     known: Option<BTreeSet<Uid>>,
 }
 
 impl Early {
-    /// Returns whether a resource is refreshed already: it was asked for, or is built for the first time by this command.
+    /// Returns true if a resource is refreshed already: it was requested, or this command builds it for the first time.
     fn covers(&self, entry: &Entry) -> bool {
         let is_new = self
             .known
@@ -37,8 +37,9 @@ impl Early {
     }
 }
 
-/// Asks for a refresh of resources that the catalog has, before anything runs: where their files were edited, the work
-/// of the edit answers it. Names that the files alone know are left for later.
+/// Requests a refresh of resources in the catalog before anything runs, so that the work of an edit answers it too.
+///
+/// Names that the files alone know are left for later.
 ///
 /// Where a command goes on whose work another process did, what that has asked for is stored: it is done, or is being
 /// done, and asking once more would repeat it.
@@ -73,7 +74,7 @@ pub(super) async fn begin_early(
     }
 }
 
-/// Refreshes resources by the names of now, and waits for those that were asked for before.
+/// Refreshes resources by their current names, and waits for the earlier requests too.
 pub(super) async fn carry_out(
     instance: &Instance,
     which: &Which,
@@ -100,8 +101,7 @@ pub(super) async fn carry_out(
     Ok(())
 }
 
-/// Returns the resources of which a refresh was stored since a time before this command asked for anything; none without a
-/// time.
+/// Returns the resources with a stored refresh request from `since` on; empty without a time.
 pub(super) fn stored_requests(entries: &[Entry], since: Option<Time>) -> BTreeSet<Uid> {
     let of = |since| requested_since(entries, since).collect();
     since.map(of).unwrap_or_default()
@@ -116,8 +116,7 @@ async fn request_refreshes(
     join_all(asked).await
 }
 
-/// Returns the resources of which a refresh is stored that was asked for since a time: no completed run has seen it, or one
-/// that began since then has.
+/// Returns the resources with a refresh request from `since` on: no completed run has seen it, or a later one has.
 fn requested_since(entries: &[Entry], since: Time) -> impl Iterator<Item = Uid> {
     let is_asked = move |entry: &&Entry| {
         let row = &entry.row;

@@ -16,11 +16,12 @@ use crate::report::kinds::managed::is_managed;
 use crate::report::kinds::{is_alert_or_message, programs};
 use crate::report::{Entry, names};
 
-/// Retries that are due within this are waited for.
+/// The time within which a due retry is waited for.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Returns the time that it is until the first retry of a failed run, if that is soon. Deletes and renames that
-/// fail are tried again for ever, so they are no reason to wait.
+/// Returns the time until the first retry of a failed run; none if no retry is due soon.
+///
+/// Deletes and renames that fail are tried again for ever, so they are no reason to wait.
 pub(super) async fn next(
     handle: &Handle,
     entries: &[Entry],
@@ -61,7 +62,7 @@ pub(super) async fn next(
     Ok(next)
 }
 
-/// Tries what has failed, but for what was tried since the command began: a start asks for everything.
+/// Retries failed resources, except those that already ran since the command began: a start asks for everything.
 pub(super) async fn carry_out(
     instance: &Instance,
     names: &[String],

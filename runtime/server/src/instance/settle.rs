@@ -7,13 +7,13 @@ use watershed_controller::{RequestError, WaitError};
 
 use crate::report::Entry;
 
-/// A wait without a deadline of its own: whoever waits may stop it.
+/// A wait without a deadline of its own, which the waiting side may cancel.
 pub(super) const UNTIL_DONE: Duration = Duration::MAX;
 
-/// Chooses among resources.
+/// A predicate that selects some of the resources.
 pub(super) type Among<'a> = dyn Fn(&Entry) -> bool + Sync + 'a;
 
-/// Waits for requests that were recorded. One whose resource is gone by now has nothing to wait for.
+/// Waits for requests to settle, except those whose resource is gone.
 pub(super) async fn settle(
     requests: Vec<Result<watershed_controller::Request, RequestError>>,
 ) -> Result<(), WaitError> {
@@ -28,11 +28,11 @@ pub(super) async fn settle(
     Ok(())
 }
 
-/// The reason why a wish was not carried out.
+/// The reason why the work of a command was not carried out.
 pub(super) enum Halt {
-    /// The controller ended first.
+    /// The controller stopped first.
     Ended,
-    /// It can't be.
+    /// The request is refused, for this reason.
     Refused(Problem),
 }
 

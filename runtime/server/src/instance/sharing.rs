@@ -9,8 +9,9 @@ use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Select};
 use watershed_drivers::olap::Olap;
 
-/// Nobody has worked in the engine for so long when its file is given up: longer than a person pauses between two edits
-/// that belong together, shorter than it takes to turn to a notebook.
+/// The idle time after which the engine's file is closed for other programs.
+///
+/// Longer than a person pauses between two edits that belong together, shorter than it takes to turn to a notebook.
 pub(super) const REST: Duration = Duration::from_secs(3);
 
 /// The number of those who are connected to an instance.
@@ -46,7 +47,7 @@ impl Drop for Attended {
     }
 }
 
-/// The processes that work waits for; nothing to follow where no file is shared.
+/// The processes that have the engine's file open while work waits for it; none where no file is shared.
 pub(crate) struct Holder(Option<watch::Receiver<Option<String>>>);
 
 impl Holder {
@@ -60,7 +61,7 @@ impl Holder {
         Self(holder.ok())
     }
 
-    /// The next one. Cancel-safe.
+    /// Returns the next process that work waits for. Cancel-safe.
     pub(crate) async fn next(&mut self) -> String {
         if let Some(holder) = &mut self.0 {
             while holder.changed().await.is_ok() {
@@ -74,8 +75,8 @@ impl Holder {
     }
 }
 
-/// Asks for everything to be looked at each time that another process is found to have changed the engine's file, as a
-/// start does, until the instance is closed.
+/// Requests a reconcile of everything each time that another process has changed the engine's file, until `leaving` is
+/// cancelled.
 pub(super) async fn look_after_changes(engine: Arc<dyn Olap>, handle: Handle, leaving: CancellationToken) {
     let Ok(mut changes) = engine.upkeep().map(|file| file.watch_changes_by_others()) else {
         return;

@@ -18,14 +18,14 @@ use crate::socket::Replies;
 /// The end of a stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stayed {
-    /// It was stopped, and said so.
+    /// The stay was stopped, and the end was reported.
     Stopped,
-    /// The state folder is no longer there: the instance is of no use, and nothing was said.
+    /// The state folder is gone: the instance is of no use, and nothing was reported.
     Lost,
 }
 
 impl Instance {
-    /// Converges, and goes on telling what happens until it is stopped or has lost its state folder.
+    /// Converges, and goes on reporting events until it is stopped or has lost its state folder.
     #[doc(hidden)]
     pub async fn stay(&self, run: &RunRequest, stop: &Stop, replies: Replies) -> Stayed {
         let out = &Out::new(replies);
@@ -60,7 +60,7 @@ impl Instance {
         Stayed::Stopped
     }
 
-    /// Tells what happens, and after each change what it came to.
+    /// Reports events, and each time everything has settled the problems that are new or fixed.
     async fn go_on(&self, course: &mut Course<'_>, control: &Control, problems: &mut Problems) -> Stayed {
         let mut since = None;
         course.told = ReportedProblems::default();
@@ -112,7 +112,7 @@ impl Instance {
         course.declared = Declarations::from_entries(&self.entries(), course.hidden());
     }
 
-    /// Tells what is wrong now and was not before, what is not wrong any more, and that nothing is left to do.
+    /// Reports the problems that are new, those that are fixed, and that everything has settled.
     async fn settled(&self, course: &mut Course<'_>, document: &RunDocument, problems: &mut Problems) {
         let (new, fixed) = problems.replace(document);
         for diagnostic in new.into_iter().filter(|found| !course.told.holds(found)) {
@@ -132,15 +132,15 @@ impl Instance {
     }
 }
 
-/// Problems: findings in files, and failures of resources.
+/// The current problems: findings in files, and failures of resources.
 #[derive(Debug, Default)]
 struct Problems(BTreeMap<Identity, Diagnostic>);
 
-/// The identity of a problem: not its place, which moves with every line that is written above it.
+/// The identity of a problem, without its line, which moves with every line written above it.
 type Identity = (String, String, String, String);
 
 impl Problems {
-    /// Takes up those of a document. Returns the new ones and those that are gone.
+    /// Replaces the problems by those of a document. Returns the new and the fixed ones.
     fn replace(&mut self, document: &RunDocument) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let now = problems(document).into_iter();
         let now = now.map(|found| (identity(&found), found)).collect();

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use watershed_api::Exit;
 
-/// A request to stop a run in order, with the exit code that it then ends with.
+/// A request to stop a run in order, with the exit code of the stopped run.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     token: CancellationToken,
     exit: Arc<std::sync::OnceLock<Exit>>,
 }
 
-/// The way in which a run stops.
+/// The reason for a stop, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopping {
-    /// By the end of its terminal.
+    /// The terminal was closed.
     HungUp,
-    /// By Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupted,
-    /// By a request to terminate.
+    /// The process was asked to terminate.
     Terminated,
 }
 
 impl Stop {
-    /// Asks for the stop. The first reason counts.
+    /// Requests the stop. The first reason counts.
     pub fn ask(&self, why: Stopping) {
         let exit = match why {
             Stopping::HungUp => Exit::HungUp,
@@ -35,23 +35,23 @@ impl Stop {
         self.token.cancel();
     }
 
-    /// Resolves when it was asked for. Cancel-safe.
+    /// Resolves when a stop is requested. Cancel-safe.
     pub async fn asked(&self) {
         self.token.cancelled().await;
     }
 
-    /// The exit code, once an end is requested.
+    /// Returns the exit code; none until a stop is requested.
     pub fn exit(&self) -> Option<Exit> {
         self.exit.get().copied()
     }
 }
 
-/// The control over the end of the controller.
+/// The right of a command to stop the controller.
 #[derive(Debug, Clone)]
 pub(crate) enum Control {
-    /// This command owns it: stopping the command stops the controller.
+    /// The command owns the controller: stopping the command stops it too.
     Own(Stop),
-    /// It belongs to another command and goes on.
+    /// Another command owns the controller, which goes on after this one.
     Foreign,
 }
 

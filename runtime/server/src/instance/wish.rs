@@ -6,38 +6,38 @@ use watershed_controller::Refresh;
 /// The work that a command asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// The work that the start of the controller has asked for already.
+    /// The work of the controller's start, which is requested already.
     Start,
-    /// Everything once more, after what is under way.
+    /// A new reconcile of everything, after the work under way.
     Everything,
-    /// These once more, by `--select`.
+    /// A new reconcile of the resources that `--select` matches.
     Selected(Selection),
-    /// These, by name.
+    /// A reconcile of the named resources.
     Reconcile(Vec<String>),
-    /// The work of these.
+    /// A refresh of resources.
     Refresh(Which, Refresh, Reach),
-    /// Partitions of these, by name.
+    /// A refresh of partitions of the named models.
     Partitions(Vec<String>, PartitionChoice),
-    /// The held edits of these, by name.
+    /// The approval of held edits of the named resources.
     Approve(Vec<String>),
-    /// The failed ones of these, by name.
+    /// A retry of the named resources that have failed.
     Retry(Vec<String>),
 }
 
-/// The way in which resources of a refresh were said.
+/// The resources to refresh, as the user gave them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// By name.
+    /// Resources given by name.
     Named(Vec<String>),
-    /// By `--select`.
+    /// Resources that `--select` matches.
     Selected(Selection),
 }
 
-/// The reach of a refresh.
+/// The extent of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Those named.
+    /// The given resources alone.
     Named,
-    /// Also everything that reads them, however far away.
+    /// The given resources with their transitive dependents.
     Downstream,
 }

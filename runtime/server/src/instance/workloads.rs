@@ -19,20 +19,20 @@ use super::{Files, Instance, Options, managed, retry};
 use crate::report::Entry;
 use crate::state_folder::StateFolder;
 
-/// The time for which processes of a command outlive it if it was killed (rule W13).
+/// The time for which a killed command's processes outlive it, in milliseconds (rule W13).
 #[cfg(target_os = "linux")]
 const LINGER_MS: u64 = 10_000;
 
-/// The variable with the address of the engine that runs containers.
+/// The variable with the address of the container engine.
 const DOCKER_HOST: &str = "DOCKER_HOST";
 
-/// Returns the containers of a state folder.
+/// Returns the backend for the containers of a state folder.
 pub(crate) fn containers(state: &Path) -> Containers {
     let host = std::env::var(DOCKER_HOST).ok();
     Containers::new(state, Address::from_host(host.as_deref()))
 }
 
-/// Returns the workloads of a project.
+/// Returns the workloads of a project: its jobs and services, with their backends.
 pub(super) fn open(
     options: &Options,
     state: &StateFolder,
@@ -67,8 +67,9 @@ pub(super) fn open(
     builder.build()
 }
 
-/// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready, among these and as far
-/// as it may be so since the command began. Returns false if there is none.
+/// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready.
+///
+/// Considers the resources that `of` accepts, and returns false if there is nothing to wait for.
 pub(super) async fn wait_for_more(instance: &Instance, began: Time, of: &Among<'_>) -> Result<bool, Halt> {
     let mut changes = instance
         .controller
@@ -88,8 +89,8 @@ pub(super) async fn wait_for_more(instance: &Instance, began: Time, of: &Among<'
     Ok(true)
 }
 
-/// Returns the time for which a service that is not ready, or a managed resource that is not where it should be, is waited
-/// for among these: none if there is no such thing, or each has failed or is meant to stand still.
+/// Returns the longest time to wait for a service or managed resource to become ready; none if there is nothing to wait
+/// for.
 fn longest_start(entries: &[Entry], began: Time, of: &Among<'_>) -> Option<Duration> {
     let time = |entry: &Entry| match managed::is_moving(&entry.row) {
         true => Some(UNTIL_DONE),
@@ -98,9 +99,10 @@ fn longest_start(entries: &[Entry], began: Time, of: &Among<'_>) -> Option<Durat
     entries.iter().filter(|entry| of(entry)).filter_map(time).max()
 }
 
-/// Returns the time for which a service, or a copy of one, is waited for that is not ready; none if it has failed, or is not
-/// going to be ready. A service that was never ready fails by itself when its time is over; one that was may not be ready for
-/// ever, so it has that time from the beginning of the command on.
+/// Returns the time to wait for a service or replica that is not ready; none if it has failed or won't become ready.
+///
+/// A service that was never ready fails by itself when its time is over; one that was may not be ready for ever, so it
+/// has that time from the beginning of the command on.
 fn time_to_start(entry: &Entry, entries: &[Entry], began: Time) -> Option<Duration> {
     let row = &entry.row;
     if row.unready.is_none() || row.error.is_some() || row.intents.is_deleted() || row.paused {

@@ -11,7 +11,7 @@ use watershed_api::documents::LogLine;
 
 use super::FILE_BYTES;
 
-/// The extension of the files.
+/// The extension of log files.
 const ENDING: &str = "jsonl";
 
 fn present(folder: &Path, uid: Uuid) -> PathBuf {
@@ -22,7 +22,7 @@ fn put_aside(folder: &Path, uid: Uuid) -> PathBuf {
     folder.join(format!("{uid}.old.{ENDING}"))
 }
 
-/// Appends whole lines to the file of a resource. Says by how much the folder grew.
+/// Appends whole lines to the log file of a resource. Returns the growth of the folder, in bytes.
 ///
 /// # Errors
 /// When the file can't be written, or the state folder is gone: it is not made anew.
@@ -70,7 +70,7 @@ fn last_byte(file: &mut File) -> io::Result<u8> {
     Ok(last[0])
 }
 
-/// The newest lines of a resource, the oldest first; lines that can't be read are passed over.
+/// Reads the newest lines of a resource, oldest first; unreadable lines are passed over.
 pub(super) fn read(folder: &Path, uid: Uuid, limit: usize) -> io::Result<Vec<LogLine>> {
     let mut lines: Vec<LogLine> = Vec::new();
     for path in [put_aside(folder, uid), present(folder, uid)] {
@@ -85,12 +85,12 @@ pub(super) fn read(folder: &Path, uid: Uuid, limit: usize) -> io::Result<Vec<Log
     Ok(lines)
 }
 
-/// The least age of a file that says what time it is. Age counts from the latest such file, so
-/// that a clock which is wrong once, and years ahead, makes nothing old.
+/// The least age of the file whose time is taken as now for finding old files.
+///
+/// Age counts from the latest such file, so that a clock which is wrong once, and years ahead, makes nothing old.
 const SIGHTING: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Removes files that are older than `age`, then the oldest until all together have at most `most` bytes. Returns how
-/// many are left.
+/// Removes files older than `age`, then the oldest ones beyond `most` bytes in total. Returns the bytes that are left.
 pub(super) fn sweep(folder: &Path, age: Duration, most: u64) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
         return 0;

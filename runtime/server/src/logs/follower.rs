@@ -10,20 +10,20 @@ use watershed_controller::Uid;
 
 use super::Written;
 
-/// Lines of one resource as they are said.
+/// A stream of one resource's log lines as they are written.
 #[derive(Debug)]
 pub struct LogFollower {
     written: Option<broadcast::Receiver<Written>>,
     folder: PathBuf,
     uid: Uid,
-    /// The lines that were read from the files already.
+    /// Ids of lines that were already read from the files.
     told: HashSet<u64>,
     last: u64,
     leaving: CancellationToken,
 }
 
 impl LogFollower {
-    /// Begins to follow what the runs of a resource say, until `leaving` is cancelled.
+    /// Begins to follow the log lines of a resource, until `leaving` is cancelled.
     pub(crate) fn begin(folder: PathBuf, uid: Uid, leaving: CancellationToken) -> Self {
         Self {
             written: super::follow(),
@@ -35,7 +35,7 @@ impl LogFollower {
         }
     }
 
-    /// The next lines; none when the instance is being closed, or the process keeps no logs.
+    /// Returns the next lines; none when the instance is closing, or the process keeps no logs.
     ///
     /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<LogLine>> {
@@ -69,14 +69,14 @@ impl LogFollower {
         }
     }
 
-    /// Notes lines that need not be told any more.
+    /// Marks lines as already reported, so that they are skipped.
     pub(crate) fn note_told(&mut self, lines: &[LogLine]) {
         self.told = lines.iter().map(|line| line.id).collect();
         self.last = lines.iter().map(|line| line.id).fold(self.last, u64::max);
     }
 }
 
-/// The instance's place in the logs of the process.
+/// Returns the tracing span of an instance, by which its log lines are found.
 pub(crate) fn span(folder: &Path) -> tracing::Span {
     tracing::info_span!("instance", logs = %folder.display())
 }

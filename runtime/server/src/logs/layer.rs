@@ -22,17 +22,18 @@ use super::writer::Writer;
 use crate::hiding::Hiding;
 use crate::report::run_id;
 
-/// Details that are remembered of a run until it says something that matters.
+/// Most detailed lines that are held back for a run until it logs a line at `INFO` or above.
 const DETAILS: usize = 64;
-/// The longest text of a line: a statement that a person wrote, and more than anybody reads.
+/// Longest text of a line, in bytes: a statement that a person wrote, and more than anybody reads.
 const LONGEST: usize = 16 * 1024;
 
-/// The span of an instance; its field `logs` is the folder.
+/// Name of the span of an instance, whose field `logs` is the folder of its logs.
 pub(crate) const INSTANCE_SPAN: &str = "instance";
-/// The controller's span of an invocation.
+/// Name of the controller's span of an invocation.
 const INVOCATION_SPAN: &str = "invocation";
 
-/// Keeps what invocations say: of our own crates details too, of others what was done.
+/// Returns the layer that stores log lines of invocations: from this project's crates with details, from others
+/// without.
 pub(super) fn layer<S>(writer: &'static Writer, hiding: Hiding) -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -56,13 +57,13 @@ struct Folder {
     secrets: Secrets,
 }
 
-/// The invocation that a span stands for.
+/// The invocation that a span belongs to.
 struct Run {
     folder: Folder,
     uid: Uuid,
     resource: ResourceName,
     run: String,
-    /// Detailed lines before the first line that matters.
+    /// Detailed lines that are held back until the first line that matters.
     details: Vec<LogLine>,
     matters: bool,
 }
@@ -182,7 +183,7 @@ fn level(level: Level) -> LogLevel {
     }
 }
 
-/// The fields of a span or an event.
+/// The fields of a span or an event, by name.
 #[derive(Default)]
 struct Fields(BTreeMap<String, Value>);
 

@@ -13,14 +13,14 @@ use watershed_api::documents::LogLine;
 
 use super::{AGE, FOLDER_BYTES, files};
 
-/// Lines that wait to be written; a disk that is slower than this for long loses some.
+/// Most lines that wait to be written; when the disk is too slow for long, further lines are dropped.
 const QUEUE: usize = 8_192;
-/// Lines that are written together.
+/// Most lines that are written together.
 const BATCH: usize = 512;
-/// Lines that a slow follower may be behind; then it reads the file again.
+/// Most lines that a follower may lag behind; beyond that it reads the file again.
 const FOLLOWED: usize = 1_024;
 
-/// A line that was written: the folder and the resource that it belongs to.
+/// A line that was written, with its folder and resource.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     pub(crate) folder: Arc<Path>,
@@ -33,7 +33,7 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
-/// Takes lines without ever waiting.
+/// The thread that writes log lines, and the queue to it, which never blocks.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: SyncSender<Message>,
@@ -48,7 +48,7 @@ struct Counts {
 }
 
 impl Writer {
-    /// Starts the thread. It ends with the process: whoever wants to lose nothing calls [`flush`](Self::flush).
+    /// Starts the thread, which ends with the process. Call [`flush`](Self::flush) before the end to lose nothing.
     pub(super) fn start() -> Self {
         let (queue, lines) = mpsc::sync_channel(QUEUE);
         let (written, _) = broadcast::channel(FOLLOWED);
@@ -74,7 +74,7 @@ impl Writer {
         self.written.subscribe()
     }
 
-    /// A number for the next line: microseconds since 1970, and never the same twice.
+    /// Returns the id of the next line: the microseconds since 1970, increased where needed so that no id repeats.
     pub(super) fn next_id(&self, now_us: u64) -> u64 {
         let last = &self.counts.last_id;
         let before = last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
@@ -83,7 +83,7 @@ impl Writer {
         before.map_or(now_us, |last| now_us.max(last + 1))
     }
 
-    /// Hands a line over, or drops it.
+    /// Queues a line, or drops it if the queue is full.
     pub(super) fn take(&self, folder: &Arc<Path>, uid: Uuid, line: LogLine) {
         let written = Written {
             folder: Arc::clone(folder),
@@ -97,7 +97,7 @@ impl Writer {
         }
     }
 
-    /// Waits until what was handed over before is written.
+    /// Waits until all lines queued before are written.
     pub(super) fn flush(&self) {
         let (done, is_done) = mpsc::sync_channel(1);
         if self.queue.send(Message::Flush(done)).is_ok() {
@@ -106,7 +106,7 @@ impl Writer {
     }
 }
 
-/// Writes until nobody can log any more.
+/// Writes queued lines until nobody can log any more.
 fn write(lines: &Receiver<Message>, counts: &Counts, written: &broadcast::Sender<Written>) {
     let mut folders = HashMap::new();
     while let Ok(first) = lines.recv() {
@@ -136,7 +136,7 @@ struct Lines {
     count: u64,
 }
 
-/// Writes a batch, one append for each file. Says how many lines were lost.
+/// Writes a batch, with one append for each file. Returns the number of lines lost.
 fn write_batch(batch: &[Written], folders: &mut HashMap<Arc<Path>, u64>) -> u64 {
     let mut by_file: BTreeMap<(&Arc<Path>, Uuid), Lines> = BTreeMap::new();
     let mut lost = 0;
@@ -160,7 +160,7 @@ fn write_batch(batch: &[Written], folders: &mut HashMap<Arc<Path>, u64>) -> u64 
     lost
 }
 
-/// Knows how much a folder has, and makes room in one that has too much.
+/// Adds the growth to the known size of a folder, and removes old files if it is too large.
 fn keep_bounds(folder: &Arc<Path>, grown: i64, folders: &mut HashMap<Arc<Path>, u64>) {
     let total = match folders.get(folder) {
         Some(total) => total.saturating_add_signed(grown),

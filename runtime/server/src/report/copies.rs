@@ -9,11 +9,11 @@ use watershed_workloads::service::{self, ServiceRecord, Trouble};
 
 use super::Entry;
 
-/// The copies of all services of one reading.
+/// The replicas of all services in one reading of the catalog.
 pub(crate) struct Copies<'a>(HashMap<Uid, Vec<&'a Row>>);
 
 impl<'a> Copies<'a> {
-    /// Finds the owners of all copies, in one pass.
+    /// Groups all replicas by their service, in one pass.
     pub(crate) fn of(entries: &'a [Entry]) -> Self {
         let mut by_owner: HashMap<Uid, Vec<&Row>> = HashMap::new();
         let rows = entries.iter().map(|entry| entry.row.as_ref());
@@ -25,12 +25,12 @@ impl<'a> Copies<'a> {
         Self(by_owner)
     }
 
-    /// Returns the copies of a service.
+    /// Returns the replicas of a service.
     pub(crate) fn of_service(&self, service: &Row) -> &[&'a Row] {
         self.0.get(&service.uid).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the trouble of the copy of a service that is worst off; none of other kinds, and of one that is being deleted.
+    /// Returns the trouble of the service's replica that is worst off; none for other kinds and deleted services.
     pub(crate) fn trouble(&self, service: &Row) -> Option<Trouble> {
         if service.kind.as_str() != service::KIND || service.intents.is_deleted() {
             return None;

@@ -7,7 +7,7 @@ use watershed_core::Row;
 use watershed_proto::{Message, ModelStateGlance, TestOutcome as Stored, TestResult};
 use watershed_reconcilers::{model, model::data_tests, places};
 
-/// Returns the results of a model's tests when they were last run.
+/// Returns the results of a model's tests in their last run.
 pub(crate) fn from_row(row: &Row) -> Vec<TestDocument> {
     let results = results(row);
     results
@@ -23,7 +23,7 @@ fn results(row: &Row) -> Vec<TestResult> {
     state.map(|state| state.test_results).unwrap_or_default()
 }
 
-/// One test and what it came to.
+/// Returns one test with its result, for a document.
 pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument {
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     TestDocument {
@@ -53,14 +53,16 @@ pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument 
     }
 }
 
-/// Returns the complaint of `test` about a test, if there is one.
+/// Returns the finding of `watershed test` about a test; none if the test passed.
 pub(crate) fn complaint(result: &TestResult, row: &Row) -> Option<Diagnostic> {
     let is_fine = matches!(result.outcome(), Stored::Passed | Stored::Unspecified);
     (!is_fine).then(|| finding(result, row, None))
 }
 
-/// The tests of a row that failed or warn, each as a finding. Failures count only while they are the row's own error:
-/// otherwise they speak of rows that something else has kept from being made since.
+/// Returns a finding for each test of a row that failed or warns.
+///
+/// Failures count only while they are the row's own error: otherwise they speak of rows that something else has kept
+/// from being made since.
 pub(super) fn findings(row: &Row) -> Vec<Diagnostic> {
     let error = super::health::own_error(row);
     let is_because_of_tests = error.is_some_and(|error| error.code.starts_with("test-"));
@@ -75,7 +77,7 @@ pub(super) fn findings(row: &Row) -> Vec<Diagnostic> {
     told.map(|result| finding(result, row, hint)).collect()
 }
 
-/// A test that failed or warns, at its place. `hint` says what became of the rows.
+/// Returns the finding of a test that failed or warns. `hint` says what became of the rows.
 fn finding(result: &TestResult, row: &Row, hint: Option<&str>) -> Diagnostic {
     let test = document(result, &row.paths);
     let is_invalid = test.outcome == TestOutcome::Invalid;

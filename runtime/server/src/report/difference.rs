@@ -8,7 +8,7 @@ use watershed_core::{Key, Uid};
 use super::health::own_error;
 use super::{Entry, Hidden};
 
-/// Declarations at one time, by identity.
+/// The declared resources at one time, by uid.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Declarations {
     live: BTreeMap<Uid, (Key, u64)>,
@@ -16,7 +16,7 @@ pub(crate) struct Declarations {
 }
 
 impl Declarations {
-    /// Collects the declarations, deleted ones left out.
+    /// Collects the declared resources, without deleted ones.
     pub(crate) fn from_entries(entries: &[Entry], hidden: Hidden) -> Self {
         let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
         let listed = live.filter(|entry| hidden == Hidden::Show || !entry.row.hidden);
@@ -29,12 +29,12 @@ impl Declarations {
         Self { live, failed }
     }
 
-    /// Returns true if a resource had failed by itself.
+    /// Returns true if the resource had an error of its own.
     pub(crate) fn had_failed(&self, uid: Uid) -> bool {
         self.failed.contains(&uid)
     }
 
-    /// Returns the changes from here to `after`.
+    /// Returns the changes between these declarations and the later ones, `after`.
     pub(crate) fn changes_to(&self, after: &Self) -> (Changes, Vec<Removed>) {
         let created = after
             .live

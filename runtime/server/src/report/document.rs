@@ -19,18 +19,18 @@ use super::kinds::programs::show_copies;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
 
-/// The project of a document.
+/// The project that a document is about.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    /// Its folder's name.
+    /// Name of the project's folder.
     pub(crate) name: String,
-    /// Its folder.
+    /// Path of the project's folder.
     pub(crate) root: PathBuf,
-    /// The environment.
+    /// Name of the environment.
     pub(crate) environment: String,
 }
 
-/// A run of a command.
+/// A run of a command, with its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Occasion {
     pub(crate) command: Command,
@@ -39,7 +39,7 @@ pub(crate) struct Occasion {
 }
 
 impl Occasion {
-    /// A command that begins now.
+    /// Returns the run of a command that begins now.
     pub(crate) fn begin(command: Command) -> Self {
         Self {
             command,
@@ -49,39 +49,39 @@ impl Occasion {
     }
 }
 
-/// The input of a command's document.
+/// The input of a command's result document.
 pub(crate) struct Account<'a> {
     pub(crate) project: &'a Project,
     pub(crate) occasion: &'a Occasion,
-    /// Every resource there is, hidden and deleted ones included.
+    /// All resources, hidden and deleted ones included.
     pub(crate) entries: &'a [Entry],
     pub(crate) hidden: Hidden,
     pub(crate) findings: Vec<Diagnostic>,
     pub(crate) done: &'a Done,
     /// The declarations when the command began.
     pub(crate) before: &'a Declarations,
-    /// True if warnings count as errors.
+    /// The effect of warnings on the exit code.
     pub(crate) warnings: Warnings,
-    /// The resources that the command is for; none if it is for all.
+    /// The resources that the command applies to; none if it applies to all.
     pub(crate) selected: Option<&'a BTreeSet<Uid>>,
-    /// The exit of a command that was stopped.
+    /// The exit code of a command that was stopped; none if it ran to its end.
     pub(crate) stopped: Option<Exit>,
 }
 
-/// The file at which a mistake is shown that is in no file.
+/// The file to which an error without a file is attributed.
 const MANIFEST: &str = "watershed.yaml";
 
-/// Tells whether warnings count as errors.
+/// The effect of warnings on the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Warnings {
-    /// They don't.
+    /// Warnings are shown and don't count.
     Said,
-    /// They do (`--warn-error`).
+    /// Warnings count as errors (`--warn-error`).
     AreErrors,
 }
 
 impl Account<'_> {
-    /// The document; `keep` says which resources it is about.
+    /// Returns the document of the resources that `keep` accepts.
     pub(crate) fn document(mut self, keep: impl Fn(&Row) -> bool) -> RunDocument {
         let not_applied = self.not_applied();
         self.leave_out_findings();
@@ -179,7 +179,7 @@ impl Account<'_> {
         row.hidden || self.selected.is_none_or(|selected| selected.contains(&row.uid))
     }
 
-    /// Leaves out what was found in files that declare nothing but resources that are not selected.
+    /// Drops the findings in files that declare nothing but unselected resources.
     fn leave_out_findings(&mut self) {
         let Some(selected) = self.selected else { return };
         let live = self
@@ -197,8 +197,8 @@ impl Account<'_> {
             .retain(|found| inside.contains(&found.path) || !outside.contains(&found.path));
     }
 
-    /// Returns the reason why the project parser applied nothing. What is no finding in a file becomes one of the
-    /// manifest.
+    /// Returns the reason why the project parser applied nothing, and adds it as a finding in the manifest unless a
+    /// file has it.
     fn not_applied(&mut self) -> Option<ResourceError> {
         let is_parser = |entry: &&Entry| entry.row.kind.as_str() == kinds::PROJECT_PARSER;
         let parser = self.entries.iter().find(is_parser)?;
@@ -246,7 +246,7 @@ impl Account<'_> {
     }
 }
 
-/// The findings that the last parse left in the catalog.
+/// Returns the findings of the last parse, from the catalog.
 pub(crate) fn findings(entries: &[Entry]) -> Vec<Diagnostic> {
     entries
         .iter()
@@ -258,15 +258,15 @@ pub(crate) fn findings(entries: &[Entry]) -> Vec<Diagnostic> {
 /// The part of a graph that is shown.
 #[derive(Debug)]
 pub(crate) enum About<'a> {
-    /// The whole.
+    /// The whole graph.
     All,
-    /// One resource with all that it reads and all that reads it, however far away.
+    /// One resource with its transitive dependencies and dependents.
     Around(&'a Row),
-    /// These, and what of them reads what.
+    /// Some resources, with the edges between them.
     Only(BTreeSet<Uid>),
 }
 
-/// Returns the edges from what is read to what reads it.
+/// Returns the graph, with edges from each dependency to its dependents.
 pub(crate) fn graph(entries: &[Entry], hidden: Hidden, about: &About<'_>) -> GraphDocument {
     let health_report = HealthReport::from_entries(entries);
     let listed: Vec<&Entry> = entries.iter().filter(|entry| entry.is_listed(hidden)).collect();
@@ -312,7 +312,7 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, about: &About<'_>) -> Gra
     }
 }
 
-/// The edges from migrations to models that read what they made: no refs, and inputs all the same.
+/// Returns the edges from migrations to the models that read the objects they made, which no ref declares.
 fn made_edges(entries: &[&Entry]) -> Vec<Edge> {
     let rows = entries.iter().map(|entry| &*entry.row);
     let pairs = made::readers(rows.clone());
@@ -333,7 +333,7 @@ fn name_of(row: &Row) -> ResourceName {
     ResourceName::new(row.kind.as_str(), row.name.as_str())
 }
 
-/// A resource with its ancestors and its descendants.
+/// Returns a resource with its ancestors and descendants.
 fn neighbourhood(edges: &[Edge], centre: ResourceName) -> std::collections::BTreeSet<ResourceName> {
     let mut kept = reached(edges.iter().map(|edge| (&edge.from, &edge.to)), &centre);
     kept.extend(reached(edges.iter().map(|edge| (&edge.to, &edge.from)), &centre));
@@ -359,7 +359,7 @@ fn reached<'a>(
     seen
 }
 
-/// Past runs and transitions, put into words.
+/// Returns past runs and transitions as a document.
 pub(crate) fn history(
     project: &Project,
     runs: Vec<HistoryRun>,
@@ -379,7 +379,7 @@ pub(crate) fn history(
     }
 }
 
-/// A resource with its spec and state.
+/// Returns a resource with its spec and state, as a document.
 pub(crate) fn show(entries: &[Entry], row: &Row) -> Option<ShowDocument> {
     let health_report = HealthReport::from_entries(entries);
     let warnings = resource::warnings(&findings(entries), row);

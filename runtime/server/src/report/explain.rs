@@ -15,19 +15,19 @@ use super::document::{Project, findings};
 use super::health::{HealthReport, ResourceHealth};
 use super::{Entry, Hidden, resource};
 
-/// Causes that are told at once: more than a person fixes before looking again.
+/// Most causes in one answer: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
 
-/// Tells whether a controller works on what was read.
+/// The source of the resources' stages: a running controller, or storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// One does.
+    /// A controller runs the project.
     Live,
-    /// This is what is stored.
+    /// No process runs the project; only what is stored is known.
     AtRest,
 }
 
-/// Everything that answers are made of.
+/// The input of an explanation: the resources, their health and the findings in files.
 pub(crate) struct Inquiry<'a> {
     project: &'a Project,
     entries: &'a [Entry],
@@ -36,11 +36,11 @@ pub(crate) struct Inquiry<'a> {
     health_report: HealthReport,
     findings: Vec<Diagnostic>,
     by_name: BTreeMap<ResourceName, &'a Entry>,
-    /// The number of resources that each one keeps from being built.
+    /// The number of resources that each root cause keeps from being built.
     kept_back: BTreeMap<ResourceName, u64>,
 }
 
-/// The controller's explanations of some of the resources.
+/// The controller's explanations of some resources, by uid.
 pub(crate) type Explanations = HashMap<Uid, Explanation>;
 
 impl<'a> Inquiry<'a> {
@@ -65,7 +65,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// Those about which a controller should be asked before the answer is given: what is pending says why only there.
+    /// Returns the pending and retrying resources whose explanation the answer needs from the controller.
     pub(crate) fn to_ask(&self, about: Option<&Entry>) -> Vec<Uid> {
         let roots: Vec<&Entry> = match about {
             Some(entry) => std::iter::once(entry).chain(self.blockers(entry)).collect(),
@@ -79,7 +79,7 @@ impl<'a> Inquiry<'a> {
         uids.take(MOST_CAUSES).collect()
     }
 
-    /// The answer about one resource, or about all.
+    /// Returns the explanation of one resource, or of all.
     pub(crate) fn answer(&self, about: Option<&Entry>, said: &Explanations) -> ExplainDocument {
         let mut causes = match about {
             Some(entry) => self.causes_of(entry, said),
@@ -117,7 +117,7 @@ impl<'a> Inquiry<'a> {
         causes.map(|name| self.blocker(entry, name, said)).collect()
     }
 
-    /// All that keeps a project back, what keeps most back first.
+    /// Returns all root causes of a project, those that hold up the most resources first.
     fn all_causes(&self, said: &Explanations) -> Vec<RootCause> {
         let mut causes: Vec<RootCause> = self
             .roots()
@@ -147,7 +147,7 @@ impl<'a> Inquiry<'a> {
         causes
     }
 
-    /// The resources that keep themselves, and so others, from being built.
+    /// Returns the root causes: resources that run, have failed, are paused, or were never built.
     fn roots(&self) -> Vec<&'a Entry> {
         let mut roots = Vec::new();
         let mut never_run = false;
@@ -198,7 +198,7 @@ impl<'a> Inquiry<'a> {
         found.into_iter()
     }
 
-    /// Returns the cause at a resource that blocks another one.
+    /// Returns the cause for which `blocked` waits, at the resource called `name`.
     fn blocker(&self, blocked: &Entry, name: &ResourceName, said: &Explanations) -> RootCause {
         match (self.by_name.get(name), &blocked.status.stage) {
             (_, Stage::Settled(Settled::WaitingForName { .. })) => {
@@ -226,7 +226,7 @@ impl<'a> Inquiry<'a> {
             .hint("write a file that declares it, or change what refers to it")
     }
 
-    /// Returns the cause that keeps a resource from running, if no other resource's failure is the reason.
+    /// Returns the cause that keeps a resource from running, other than the failure of another resource.
     fn cause(&self, entry: &Entry, said: &Explanations) -> RootCause {
         let id = name_of(entry);
         match &entry.status.stage {
@@ -291,7 +291,7 @@ impl<'a> Inquiry<'a> {
         resource_health.is_some_and(|resource_health| resource_health.error(&entry.row).is_some())
     }
 
-    /// The time of the next start of a copy of a service.
+    /// Returns the time at which the next replica of a service is started.
     fn next_start(&self, entry: &Entry) -> Option<Time> {
         let next = self.trouble(entry)?.next?;
         Some(Time::from_millis(next.0))
@@ -356,7 +356,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// Settled without anything wrong.
+    /// Returns the explanation of a settled resource without an error.
     fn at_peace(&self, entry: &Entry) -> RootCause {
         let id = name_of(entry);
         let health = self
@@ -392,7 +392,7 @@ impl<'a> Inquiry<'a> {
         RootCause { until, ..cause }
     }
 
-    /// In the words of a controller, about a resource that is pending.
+    /// Translates the controller's explanation of a pending resource.
     fn waits(&self, entry: &Entry, said: &Explanation) -> RootCause {
         let root = said.waits_for.as_ref().unwrap_or(&said.subject);
         let id = subject(root);
@@ -409,7 +409,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// A failure in the words of the finding that it comes from.
+    /// Returns the resource's error, as the finding in a file states it where there is such a finding.
     fn error(&self, entry: &Entry) -> Option<ResourceError> {
         let resource_health = self.health_report.get(&entry.row)?;
         let mut told = resource::document(&entry.row, resource_health, Work::None, Vec::new());

@@ -9,7 +9,7 @@ use watershed_core::{
 
 use super::Entry;
 
-/// A model that was built, and its refs.
+/// Returns a model with refs that was built.
 pub(crate) fn model(name: &str, refs: &[&str]) -> Row {
     let uid = Uid(uuid::Uuid::from_u128(
         name.bytes().fold(7, |sum, byte| sum * 31 + u128::from(byte)),
@@ -29,7 +29,7 @@ pub(crate) fn model(name: &str, refs: &[&str]) -> Row {
     }
 }
 
-/// A run with a number, under epoch 1, that saw spec version 1.
+/// Returns a run with a number, in epoch 1, that saw spec version 1.
 pub(crate) fn run(id: u64, result: RunResult) -> LastRun {
     LastRun {
         id: InvocationId(id),
@@ -52,7 +52,7 @@ pub(crate) fn run(id: u64, result: RunResult) -> LastRun {
     }
 }
 
-/// The same with an error of its own.
+/// Returns the row with an error of its own.
 pub(crate) fn failed(row: Row) -> Row {
     let error = Error::permanent("unknown-column", "there is no column \"x\"");
     let last_run = Some(Arc::new(run(1, RunResult::Failed)));
@@ -64,7 +64,7 @@ pub(crate) fn failed(row: Row) -> Row {
     }
 }
 
-/// The same, held up by a ref.
+/// Returns the row, blocked by a failed ref.
 pub(crate) fn blocked(row: Row, by: &str) -> Row {
     let kind = ErrorKind::Dependency(Ref::completed("model", by));
     let error = Error::new(kind, "blocked", "a ref has failed");
@@ -75,7 +75,7 @@ pub(crate) fn blocked(row: Row, by: &str) -> Row {
     }
 }
 
-/// A row at rest.
+/// Returns the entry of a settled row.
 pub(crate) fn entry(row: Row) -> Entry {
     Entry::at_rest(Arc::new(row))
 }

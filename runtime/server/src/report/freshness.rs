@@ -7,12 +7,12 @@ use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::{model::freshness, places};
 
-/// Returns whether a resource is past the age that is an error.
+/// Returns true if the resource's rows are older than the age that counts as an error.
 pub(super) fn is_stale(row: &Row, now: Timestamp) -> bool {
     freshness::old(row, now).is_some_and(|old| old.is_stale)
 }
 
-/// Returns the complaint about the age of a resource's rows, if there is one.
+/// Returns the finding about the age of a resource's rows; none while they are fresh enough.
 pub(super) fn finding(row: &Row) -> Option<Diagnostic> {
     let old = freshness::old(row, now())?;
     let told = |time: Duration| {

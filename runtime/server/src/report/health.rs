@@ -10,7 +10,7 @@ use watershed_workloads::service::Trouble;
 use super::copies::Copies;
 use super::{Entry, freshness};
 
-/// Health and root causes of all resources of one reading.
+/// Health and root causes of all resources in one reading of the catalog.
 pub(crate) struct HealthReport {
     by_uid: HashMap<watershed_core::Uid, ResourceHealth>,
 }
@@ -20,14 +20,14 @@ pub(crate) struct HealthReport {
 pub(crate) struct ResourceHealth {
     pub(crate) health: Health,
     pub(crate) phase: Phase,
-    /// The root causes that keep it from being built, by name.
+    /// Names of the root causes that keep the resource from being built.
     pub(crate) blocked_by: Vec<ResourceName>,
-    /// The trouble of the copy of a service that is worst off.
+    /// The trouble of the service's replica that is worst off.
     pub(crate) trouble: Option<Trouble>,
 }
 
 impl ResourceHealth {
-    /// The health of a resource that nobody has judged yet.
+    /// Returns the health of a resource that was not evaluated yet.
     pub(crate) fn unknown() -> Self {
         Self {
             health: Health::NeverBuilt,
@@ -37,7 +37,7 @@ impl ResourceHealth {
         }
     }
 
-    /// Returns the failure of a resource: its own, or that of a copy of a service, which has no name that people know.
+    /// Returns the resource's own error, or that of a replica for a service.
     pub(crate) fn error<'a>(&'a self, row: &'a Row) -> Option<&'a Error> {
         let own = own_error(row).map(Arc::as_ref);
         own.or_else(|| self.trouble.as_ref().and_then(|trouble| trouble.error.as_ref()))
@@ -45,8 +45,7 @@ impl ResourceHealth {
 }
 
 impl HealthReport {
-    /// Judges all resources together: a cause may be many refs away. Costs in proportion to resources, refs and
-    /// the causes that are named.
+    /// Evaluates all resources together, in time proportional to resources, refs and the causes named.
     pub(crate) fn from_entries(entries: &[Entry]) -> Self {
         let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
         let live: HashMap<Key, &Entry> = live.map(|entry| (entry.row.key(), entry)).collect();
@@ -61,23 +60,23 @@ impl HealthReport {
         }
     }
 
-    /// Returns the health of a resource of the reading.
+    /// Returns the health of a resource.
     pub(crate) fn get(&self, row: &Row) -> Option<&ResourceHealth> {
         self.by_uid.get(&row.uid)
     }
 }
 
-/// A resource's own failure, if it has one; that of a ref is no failure of its own.
+/// Returns the resource's own error; none if it failed only because a ref did.
 pub(crate) fn own_error(row: &Row) -> Option<&Arc<Error>> {
     row.error.as_ref().filter(|error| !is_dependency(error))
 }
 
-/// A ref that names nothing is a mistake where it is written, not a failure somewhere else.
+/// Returns true if an error is the failure of a ref. A ref that names nothing is an error of its own.
 pub(crate) fn is_dependency(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Dependency(_)) && error.code.as_ref() != MISSING_REF
 }
 
-/// The code of a ref that names nothing.
+/// The error code of a ref that names nothing.
 const MISSING_REF: &str = "missing-ref";
 
 fn phase(entry: &Entry) -> Phase {
@@ -88,12 +87,12 @@ fn phase(entry: &Entry) -> Phase {
     }
 }
 
-/// Returns true if a resource can't be used yet, and nothing is wrong with it.
+/// Returns true if a resource can't be used yet although it has no error.
 fn is_unready(row: &Row) -> bool {
     row.unready.is_some() && row.error.is_none()
 }
 
-/// The first that holds. `keeps` is what its root causes make of it.
+/// Returns the first health that applies, in order of precedence; `keeps` is the one that root causes give.
 fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool, now: Timestamp) -> Health {
     let row = &entry.row;
     let settled = match &entry.status.stage {
@@ -119,7 +118,7 @@ fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool, now: Times
     }
 }
 
-/// Returns true if something was asked for that no completed run has seen.
+/// Returns true if no completed run has seen the latest spec and refresh requests.
 fn is_behind(row: &Row) -> bool {
     // Where nobody was asked, nothing is known to be behind.
     let Some(run) = &row.last_run else { return false };
@@ -137,10 +136,10 @@ fn name_of(key: &Key) -> ResourceName {
     }
 }
 
-/// The root causes above a resource.
+/// The root causes that block a resource.
 pub(crate) type Causes = Arc<BTreeSet<Key>>;
 
-/// Judges resources, and finds root causes by following refs from what is blocked to what failed by itself.
+/// An evaluator of health, which finds root causes by following refs from blocked to failed resources.
 ///
 /// `live` finds the resource that a ref stands for, `kept` the causes that are known from before and have not changed.
 pub(crate) struct Judge<L, K> {
@@ -155,7 +154,7 @@ where
     L: Fn(&Key) -> Option<&'a Entry>,
     K: Fn(watershed_core::Uid) -> Option<Causes>,
 {
-    /// A judge that has seen nothing.
+    /// Returns an evaluator without known causes.
     pub(crate) fn new(now: Timestamp, live: L, kept: K) -> Self {
         Self {
             now,
@@ -165,7 +164,7 @@ where
         }
     }
 
-    /// Returns the health of a resource; `trouble` is that of its copies.
+    /// Returns the health of a resource; `trouble` is the trouble of a service's replicas.
     pub(crate) fn health(&mut self, entry: &'a Entry, trouble: Option<Trouble>) -> ResourceHealth {
         let blocked_by = self.blockers_of(entry);
         let keeps = self.worst(&blocked_by);
@@ -182,12 +181,12 @@ where
         }
     }
 
-    /// Returns the causes that were found above a resource; none if it had not to be looked for.
+    /// Returns the known root causes of a resource; none if they were never looked for.
     pub(crate) fn causes(&self, uid: watershed_core::Uid) -> Option<Causes> {
         self.known.get(&uid).cloned()
     }
 
-    /// Returns whether a resource was last run before something that it reads became what it is now.
+    /// Returns true if a resource that this one reads has changed since this one last ran.
     fn are_older_in(&self, row: &Row) -> bool {
         let seen = row.last_run.as_ref().and_then(|run| run.seen.as_ref());
         // Of another spec, the refs may be others.
@@ -199,7 +198,8 @@ where
         now.zip(seen.refs.iter()).any(|(now, seen)| now != seen.target)
     }
 
-    /// Returns the health that root causes give a resource: waiting for what is only unready is nothing wrong.
+    /// Returns the health that the root causes give a resource: unready if all causes are merely unready, otherwise
+    /// blocked.
     fn worst(&self, causes: &[ResourceName]) -> Option<Health> {
         let is_unready = |cause: &ResourceName| {
             let key = Key::new(cause.kind.as_str(), cause.name.as_str());
@@ -235,8 +235,8 @@ where
         causes.iter().map(name_of).collect()
     }
 
-    /// The root causes above a blocked resource. A stack of its own, because chains may be long; what is being
-    /// visited counts as empty, so cycles end.
+    /// Returns the root causes of a blocked resource, found with an explicit stack since chains may be long. Cycles
+    /// end.
     fn above(&mut self, start: &'a Entry) -> Causes {
         let mut stack = vec![(Arc::clone(&start.row), Visit::Begin)];
         while let Some((row, visit)) = stack.pop() {
@@ -265,7 +265,7 @@ where
         self.known.get(&start.row.uid).cloned().unwrap_or_default()
     }
 
-    /// Resources that keep this one back, of those that it reads.
+    /// Returns the resources read by this one that block it.
     fn parents<'b>(&'b self, row: &'b Row) -> impl Iterator<Item = &'a Entry> + 'b {
         row.refs.iter().filter_map(|reference| {
             let parent = (self.live)(&reference.key())?;
@@ -295,13 +295,13 @@ where
     }
 }
 
-/// Returns true if a resource is kept back by others, so that its causes are theirs.
+/// Returns true if a resource is blocked by others.
 pub(crate) fn is_kept_back(entry: &Entry) -> bool {
     let waits = matches!(entry.status.stage, Stage::Settled(Settled::WaitingForRef(_)));
     waits || entry.row.error.as_deref().is_some_and(is_dependency)
 }
 
-/// Returns true if a resource is a root cause itself.
+/// Returns true if a resource is itself a root cause.
 fn is_root(row: &Row) -> bool {
     own_error(row).is_some() || is_unready(row)
 }

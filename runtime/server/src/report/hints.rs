@@ -1,6 +1,6 @@
 //! Hints at the most likely meaning.
 
-/// Returns the known name that a typed one most likely stands for, without regard to case.
+/// Returns the known name that a mistyped one most likely means, ignoring case.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let names: Vec<(String, &str)> = known.map(|name| (name.to_lowercase(), name)).collect();
     let typed = typed.to_lowercase();

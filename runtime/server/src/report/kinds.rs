@@ -17,19 +17,19 @@ use watershed_proto::{
     ProjectParserState,
 };
 
-/// The kind of tables and views.
+/// The kind of models: tables and views.
 pub(crate) const MODEL: &str = "model";
-/// The kind that reads the project's files.
+/// The kind of the resource that parses the project's files.
 pub const PROJECT_PARSER: &str = "project_parser";
 
-/// Returns true if resources of a kind are run here.
+/// Returns true if this program runs resources of a kind.
 pub(crate) fn is_supported(kind: &str) -> bool {
     kind == PROJECT_PARSER
         || kind == watershed_delivery::KIND
         || Kind::read(kind).is_some_and(Kind::is_supported)
 }
 
-/// Returns the result of a resource.
+/// Returns the result of a resource, as documents show it.
 pub(crate) fn result(row: &Row) -> Option<Value> {
     if row.kind.as_str() != MODEL {
         let result = programs::result(row).or_else(|| managed::result(row));
@@ -58,14 +58,14 @@ pub(crate) fn result(row: &Row) -> Option<Value> {
     Some(said)
 }
 
-/// The name of a model's output, if it has one.
+/// Returns the name of a model's table or view; none if it has none.
 pub(crate) fn output(row: &Row) -> Option<String> {
     glance(row)
         .map(|state| state.result_table)
         .filter(|table| !table.is_empty())
 }
 
-/// The type that a row's file says, where that is another word than the kind.
+/// Returns the type that a resource's file declares, if it differs from the kind: `source` for some models.
 pub(crate) fn declared_as(row: &Row) -> Option<String> {
     if row.kind.as_str() != MODEL {
         return None;
@@ -74,7 +74,7 @@ pub(crate) fn declared_as(row: &Row) -> Option<String> {
     spec.defined_as_source.then(|| "source".to_owned())
 }
 
-/// Returns a model without SQL of its own, with its state.
+/// Returns the spec and state of a model without SQL of its own; none for other resources.
 pub(crate) fn source(row: &Row) -> Option<Box<(ModelSpec, ModelState)>> {
     if row.kind.as_str() != MODEL {
         return None;
@@ -84,8 +84,8 @@ pub(crate) fn source(row: &Row) -> Option<Box<(ModelSpec, ModelState)>> {
     spec.sql.is_none().then(|| Box::new((spec, state)))
 }
 
-/// Returns the mistakes in a row, each with its place: failing tests, fields that can't be computed. Nothing where
-/// its error says it all.
+/// Returns the findings about a resource, each with its place: failing tests, stale rows, fields that can't be
+/// computed.
 pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
     match row.kind.as_str() {
         MODEL => {
@@ -168,7 +168,7 @@ fn related(place: watershed_proto::RelatedPlace) -> RelatedPlace {
     }
 }
 
-/// Returns the desired spec, keys named as in project files; null where it can't be read.
+/// Returns the spec with keys as in project files; null where it can't be read.
 pub(crate) fn spec(row: &Row) -> Value {
     let mut spec = stored_spec(row);
     watershed_outputs::secrets::show(&mut spec, "");
@@ -187,7 +187,7 @@ fn stored_spec(row: &Row) -> Value {
     }
 }
 
-/// Returns the stored state; null where there is none, or it can't be read.
+/// Returns the stored state; null where there is none or it can't be read.
 pub(crate) fn state(row: &Row) -> Value {
     if let Some(state) = model_state(row) {
         let mut said = json!({
@@ -221,7 +221,7 @@ pub(crate) fn state(row: &Row) -> Value {
     }
 }
 
-/// The spec of a model as its YAML file would say it, defaults filled in.
+/// Returns the spec of a model as its YAML file would state it, with defaults filled in.
 pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
     let mut out = Map::new();
     let kind = if spec.defined_as_source { "source" } else { "model" };

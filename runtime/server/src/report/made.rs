@@ -5,7 +5,7 @@ use watershed_outputs::traces::Made;
 use watershed_proto::{Message as _, MigrationState, ModelSpec};
 use watershed_reconcilers::{migration, model};
 
-/// Returns the migrations that models read something of, as pairs of a migration and a model.
+/// Returns pairs of a migration and a model that reads an object made by it.
 pub(crate) fn readers<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Vec<(Uid, Uid)> {
     let made = Made::default();
     let mut is_empty = true;

@@ -9,7 +9,7 @@ use watershed_reconcilers::alert::{self, policy::Verdict, record::AlertRecord};
 
 use super::Entry;
 
-/// Counts alerts by their last verdict; `none` before the first.
+/// Counts alerts by their last verdict; `none` stands for alerts without one.
 pub(crate) fn alerts(entries: &[Entry]) -> BTreeMap<String, u64> {
     counted(entries, |row| {
         if row.kind.as_str() != alert::KIND {
@@ -21,7 +21,7 @@ pub(crate) fn alerts(entries: &[Entry]) -> BTreeMap<String, u64> {
     })
 }
 
-/// Counts messages by their standing.
+/// Counts messages by their delivery state.
 pub(crate) fn notifications(entries: &[Entry]) -> BTreeMap<String, u64> {
     counted(entries, |row| {
         if row.kind.as_str() != KIND {

@@ -10,22 +10,22 @@ use super::document::Project;
 use super::health::HealthReport;
 use super::{Entry, Hidden};
 
-/// Resources that have numbers of their own, those that have failed first: each is a few time series more.
+/// Most resources with time series of their own; failed resources come first.
 const MOST_RESOURCES: usize = 1_000;
 
-/// The process that knows the numbers.
+/// The source of the numbers: a running process, or storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// It runs the project, and counts what it does.
+    /// A process that runs the project and counts its work.
     Process {
-        /// Log lines that were dropped.
+        /// Number of log lines that were dropped.
         dropped: u64,
     },
-    /// None runs it: this is what is stored.
+    /// Storage alone; no process runs the project.
     Stored,
 }
 
-/// Writes the page.
+/// Returns the page of metrics in the text format.
 pub(crate) fn page(
     project: &Project,
     stats: &Stats,
@@ -57,7 +57,7 @@ pub(crate) fn page(
     page.into_text()
 }
 
-/// Counts resources by kind and health, and tells single ones.
+/// Writes the counts of resources by kind and health, then the series of single resources.
 fn kinds(page: &mut Page, entries: &[Entry]) {
     let health_report = HealthReport::from_entries(entries);
     let health = |entry: &Entry| {

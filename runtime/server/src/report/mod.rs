@@ -45,12 +45,12 @@ use std::sync::Arc;
 
 use watershed_core::{Revision, Row, Settled, Stage, Status};
 
-/// One resource as it was read: what is stored, and where it stood.
+/// A resource as it was read: its stored row and its status.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// The stored row.
     pub(crate) row: Arc<Row>,
-    /// Its status; settled where no controller runs.
+    /// The resource's status; settled where no controller runs.
     pub(crate) status: Status,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Entry {
 pub(crate) struct Listing {
     /// The resources, hidden ones included.
     pub(crate) entries: Vec<Entry>,
-    /// The revision that they were read at.
+    /// The revision at which the resources were read.
     pub(crate) revision: Revision,
 }
 
@@ -73,7 +73,7 @@ impl From<watershed_controller::Resource> for Entry {
 }
 
 impl Entry {
-    /// A row that nobody works on, as it is found in a folder without an owner.
+    /// Returns the entry of a resource in a folder without an owner, where nothing runs.
     pub(crate) fn at_rest(row: Arc<Row>) -> Self {
         let settled = match &row.error {
             Some(_) => Settled::Failed,
@@ -90,35 +90,34 @@ impl Entry {
         }
     }
 
-    /// Returns true if documents list it: what is deleted is gone, unless its delete failed, or what it left could not be
-    /// taken down.
+    /// Returns true if documents list the resource: it is visible, and not deleted unless its delete failed.
     pub(crate) fn is_listed(&self, hidden: Hidden) -> bool {
         let gone = self.row.intents.is_deleted() && self.row.error.is_none();
         !gone && (hidden == Hidden::Show || !self.row.hidden || self.is_left())
     }
 
-    /// Returns true for what is left of a deleted resource and could not be taken down.
+    /// Returns true if the resource was deleted and its outside object could not be removed.
     fn is_left(&self) -> bool {
         health::own_error(&self.row).is_some() && kinds::managed::is_managed(&self.row)
     }
 }
 
-/// Returns the name of a run, which is unique in the catalog.
+/// Returns the id of a run, unique in the catalog.
 pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
     format!("{epoch}-{invocation}")
 }
 
-/// Tells whether hidden resources are listed.
+/// The treatment of hidden resources in documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
-    /// They are not.
+    /// Hidden resources are left out.
     Leave,
-    /// They are (`--all`).
+    /// Hidden resources are shown (`--all`).
     Show,
 }
 
 impl Hidden {
-    /// As `--all` says.
+    /// Shows hidden resources if `--all` was given.
     pub(crate) fn unless(all: bool) -> Self {
         if all { Self::Show } else { Self::Leave }
     }

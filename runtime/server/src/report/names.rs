@@ -7,7 +7,7 @@ use watershed_core::{Key, Name, Uid};
 use super::Entry;
 use super::hints::nearest;
 
-/// Finds the resource that `name` or `kind/name` means.
+/// Finds the resource named by `name` or `kind/name`.
 ///
 /// # Errors
 /// When nothing or several things are called so; the hint lists them.
@@ -46,7 +46,7 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
     }
 }
 
-/// Finds the resources of several names.
+/// Finds the resources with the typed names.
 ///
 /// # Errors
 /// As [`resolve`], for the first name that is wrong.
@@ -55,7 +55,7 @@ pub(crate) fn resolve_all(entries: &[Entry], typed: &[String]) -> Result<Vec<Uid
     found.collect()
 }
 
-/// The same as [`resolve`], also of what is being deleted, for those who ask what becomes of it.
+/// Finds the resource as [`resolve`] does, among resources under deletion too.
 ///
 /// # Errors
 /// As [`resolve`].
@@ -70,7 +70,7 @@ pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Res
     })
 }
 
-/// Names of a kind in a hint.
+/// Most names of a kind in a hint.
 const MOST_NAMES: usize = 8;
 
 fn unknown(typed: &str, live: Vec<&Entry>) -> Problem {

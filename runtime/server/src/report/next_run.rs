@@ -6,8 +6,7 @@ use watershed_api::documents::Time;
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::model::due;
 
-/// Returns when a resource is run again by itself. A model may be looked at before, when its rows get too old, and nothing
-/// is built then: that counts for nothing here.
+/// Returns the time of the next scheduled run of a resource. A look that only checks the age of rows doesn't count.
 pub(super) fn time_of(row: &Row) -> Option<Time> {
     let now = Timestamp::from(SystemTime::now());
     let at = row.next_reconcile?;

@@ -4,7 +4,7 @@ use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::Row;
 use watershed_dialect::{Dialect as _, ENGINE};
 
-/// Returns the complaint about the name of a resource's output, if the engine has a view of that name.
+/// Returns a warning if the name of a resource's output hides a view of the engine.
 pub(super) fn finding(row: &Row, output: &str) -> Option<Diagnostic> {
     let own = ENGINE
         .own_views()

@@ -10,23 +10,23 @@ use watershed_reconcilers::project_parser;
 
 use super::{health, kinds, resource};
 
-/// Something that was found to be wrong while a command runs.
+/// A problem found while a command runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Problem {
-    /// In a file, or one of several things that are wrong with a resource.
+    /// A finding in a file, or one of several findings about a resource.
     Finding(Diagnostic),
-    /// The failure of a resource, which a finding may tell already.
+    /// The error of a resource, which a finding may report already.
     Failure(Diagnostic),
 }
 
 impl Problem {
-    /// Returns the findings in files that the row of the project parser holds.
+    /// Returns the findings in files, from the row of the project parser.
     pub(crate) fn in_files(row: &Row) -> Vec<Self> {
         let findings = kinds::findings(row).unwrap_or_default();
         findings.into_iter().map(Self::Finding).collect()
     }
 
-    /// Returns whether it says that most of the project goes.
+    /// Returns true if the finding says that most of the project would be removed.
     pub(crate) fn is_of_removal(&self) -> bool {
         matches!(self, Self::Finding(found) if found.code == project_parser::REMOVAL_CODE)
     }
@@ -48,18 +48,18 @@ impl Problem {
     }
 }
 
-/// The findings that were told while a command runs, so that nothing is told twice.
+/// The findings that a command has already reported, kept so that none is reported twice.
 #[derive(Debug, Default)]
 pub struct ReportedProblems {
     places: BTreeSet<(String, u32, u32, String)>,
-    /// Resources of which an error was told.
+    /// Resources of which an error was reported.
     about: BTreeSet<ResourceName>,
-    /// The messages that were told of each file.
+    /// Pairs of file and message that were reported.
     messages: BTreeSet<(String, String)>,
 }
 
 impl ReportedProblems {
-    /// The finding of a problem that was not told yet; from now on it counts as told.
+    /// Returns the finding of a problem if it was not reported yet, and records it as reported.
     pub(crate) fn news(&mut self, problem: Problem) -> Option<Diagnostic> {
         let finding = match problem {
             Problem::Finding(finding) => finding,
@@ -80,18 +80,18 @@ impl ReportedProblems {
         self.places.insert(place(&finding)).then_some(finding)
     }
 
-    /// Returns true if a finding was told.
+    /// Returns true if a finding was reported.
     pub fn holds(&self, finding: &Diagnostic) -> bool {
         self.places.contains(&place(finding))
     }
 
-    /// Counts a finding as told.
+    /// Records a finding as reported.
     pub fn add(&mut self, finding: &Diagnostic) {
         self.places.insert(place(finding));
     }
 }
 
-/// Returns the parts by which two findings are the same, whatever the severity.
+/// Returns the identity of a finding: place, code and message without its severity.
 fn place(finding: &Diagnostic) -> (String, u32, u32, String) {
     let Diagnostic {
         path, line, column, ..
@@ -99,8 +99,9 @@ fn place(finding: &Diagnostic) -> (String, u32, u32, String) {
     (path.clone(), *line, *column, finding.message.clone())
 }
 
-/// Findings in files and failures of resources, in that order. A failure that a finding tells of already is told by
-/// it alone, with more of its place: as an error, whatever it was before something failed because of it.
+/// Returns the findings in files, then the failures of resources that no finding reports already.
+///
+/// A finding that reports a failure counts as an error, whatever its own severity.
 pub fn problems(document: &RunDocument) -> Vec<Diagnostic> {
     let failures = || {
         document
@@ -134,7 +135,7 @@ pub fn problems(document: &RunDocument) -> Vec<Diagnostic> {
     all
 }
 
-/// Failures that have one cause outside of all of them, with the code of their hint: what helps is said with the first.
+/// Codes of failures with one common cause, whose hint is shown once.
 const ONE_CAUSE: [&str; 1] = ["missing-extension"];
 
 fn say_once(problems: &mut [Diagnostic]) {
@@ -157,7 +158,7 @@ fn says_same(finding: &Diagnostic, resource: &ResourceDocument, error: &Resource
             || finding.resource.is_none() && resource.paths.contains(&finding.path))
 }
 
-/// A resource's own failure as a finding, to be drawn like those of the compiler.
+/// Converts a resource's own error to a finding, as the compiler reports them.
 fn diagnose(resource: ResourceName, paths: &[String], error: &ResourceError) -> Diagnostic {
     let path = paths.first().cloned().unwrap_or_default();
     let (path, line, column, end_column) = match &error.at {

@@ -14,7 +14,7 @@ use watershed_reconcilers::model::STALE_INPUT;
 use super::health::{ResourceHealth, is_dependency};
 use super::{data_tests, kinds, run_id};
 
-/// One resource, with what this command did for it and what its files were warned about.
+/// Returns the document of one resource, with its work in this command and the warnings in its files.
 pub(crate) fn document(
     row: &Row,
     resource_health: &ResourceHealth,
@@ -58,7 +58,7 @@ pub(crate) fn document(
     }
 }
 
-/// The error of a run, as documents show it.
+/// Converts the error of a run for documents.
 pub(crate) fn failure(error: &Error) -> ResourceError {
     ResourceError {
         code: error.code.to_string(),
@@ -74,7 +74,7 @@ pub(crate) fn failure(error: &Error) -> ResourceError {
     }
 }
 
-/// A stored run; `error` is what it left on its resource.
+/// Converts a stored run for documents; `error` is the error that it left on its resource.
 pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -> LastRun {
     LastRun {
         id: run_id(run.epoch.0, run.id.0),
@@ -87,7 +87,7 @@ pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -
     }
 }
 
-/// Returns the outcome of a run, in the words of documents.
+/// Converts the result of a run to an outcome.
 pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
     match result {
         RunResult::Cancelled => Outcome::Cancelled,
@@ -101,7 +101,7 @@ pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
     }
 }
 
-/// Returns the work of a run, in the words of documents.
+/// Converts the result of a run to the work that it did.
 pub(crate) fn work(result: RunResult, error: Option<&Error>) -> Work {
     match result {
         RunResult::Done(work) => work_of(work),
@@ -110,7 +110,7 @@ pub(crate) fn work(result: RunResult, error: Option<&Error>) -> Work {
     }
 }
 
-/// Returns true if a run that is blocked has built what an edit asked for.
+/// Returns true if a blocked run has nevertheless built what an edit asked for.
 fn is_built_all_the_same(error: &Error) -> bool {
     is_dependency(error) && error.code.as_ref() == STALE_INPUT
 }
@@ -126,7 +126,7 @@ fn work_of(work: watershed_core::Work) -> Work {
     }
 }
 
-/// Returns the origins of a request, as `kind/name`; calls from outside have no name that means anything later.
+/// Returns the origins of a request as `kind/name`; calls from outside are left out.
 pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
     match reason.cause.as_ref() {
         Some(Cause::Resource { key, .. } | Cause::Invocation { key, .. }) => vec![key.to_string()],
@@ -134,7 +134,7 @@ pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
     }
 }
 
-/// Returns the causal chain of a request for this resource.
+/// Returns the causal chain of a request for this resource, as text.
 pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
     let links = reason.chain(key).into_iter();
     links
@@ -147,8 +147,7 @@ pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
         .collect()
 }
 
-/// Says a failure in the words of the finding that it comes from, with its place: a cycle is known to the compiler
-/// by its files, and to the controller by its refs.
+/// Replaces a resource's error by the finding in a file that reports it, with its place.
 pub(crate) fn say_as_found(resource: &mut ResourceDocument, findings: &[Diagnostic]) {
     let id = resource.id();
     let Some(error) = &mut resource.error else { return };
@@ -170,7 +169,7 @@ pub(crate) fn say_as_found(resource: &mut ResourceDocument, findings: &[Diagnost
     }
 }
 
-/// Warnings of a resource among all findings.
+/// Returns the warnings about a resource among all findings.
 pub(crate) fn warnings(findings: &[Diagnostic], row: &Row) -> Vec<Warning> {
     let concerns = |finding: &&Diagnostic| {
         finding.severity == Severity::Warning
@@ -194,7 +193,7 @@ fn warning(finding: &Diagnostic) -> Warning {
     }
 }
 
-/// The word of documents for what triggered a run.
+/// Converts the trigger of a run to the reason in documents.
 pub(crate) fn reason_of(trigger: Trigger) -> Reason {
     match trigger {
         Trigger::Start => Reason::Start,

@@ -7,7 +7,7 @@ use watershed_reconcilers::model::STALE_INPUT;
 
 use super::health::is_dependency;
 
-/// Returns the warning about a model's rows, if they come from such a build and what failed is not mended.
+/// Returns a warning if the model was built from old rows of a ref that still fails.
 pub(super) fn finding(row: &Row) -> Option<Diagnostic> {
     let error = row.error.as_deref().filter(|error| is_dependency(error))?;
     let ErrorKind::Dependency(failed) = &error.kind else {

@@ -7,21 +7,21 @@ use watershed_core::{Error, Row, RunResult, Uid};
 
 use super::resource;
 
-/// The work of a command's runs, by resource.
+/// The work and outcome of a command's runs, by resource.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Done {
     by_uid: HashMap<Uid, (Work, Outcome)>,
 }
 
 impl Done {
-    /// Counts the run that a row has as its last.
+    /// Adds the last run of a row.
     pub(crate) fn add(&mut self, row: &Row) {
         if let Some(run) = &row.last_run {
             self.add_run(row.uid, run.result, row.error.as_deref());
         }
     }
 
-    /// Counts a run.
+    /// Adds a run with its result.
     pub(crate) fn add_run(&mut self, uid: Uid, result: RunResult, error: Option<&Error>) {
         let work = resource::work(result, error);
         let outcome = resource::outcome(result, error);
@@ -42,12 +42,12 @@ impl Done {
         }
     }
 
-    /// Returns the work for a resource.
+    /// Returns the work done for a resource; none without a run.
     pub(crate) fn work(&self, uid: Uid) -> Work {
         self.by_uid.get(&uid).map_or(Work::None, |(work, _)| *work)
     }
 
-    /// Returns the outcome of a resource's runs, or the one under which it counts without a run.
+    /// Returns the outcome of a resource's runs, or the outcome that its health gives without a run.
     pub(crate) fn outcome(&self, uid: Uid, health: Health) -> Outcome {
         match self.by_uid.get(&uid) {
             Some((_, outcome)) => *outcome,
@@ -56,7 +56,7 @@ impl Done {
     }
 }
 
-/// Returns the outcome under which a resource counts that this command did not run.
+/// Returns the outcome of a resource that this command did not run.
 pub(crate) fn without_run(health: Health) -> Outcome {
     match health {
         Health::Failed => Outcome::Failed,
@@ -65,7 +65,7 @@ pub(crate) fn without_run(health: Health) -> Outcome {
     }
 }
 
-/// Adds up outcomes.
+/// Counts outcomes by their kind.
 pub(crate) fn outcomes(all: impl Iterator<Item = Outcome>) -> Outcomes {
     let mut outcomes = Outcomes::default();
     all.for_each(|outcome| outcomes.add(outcome));

@@ -10,7 +10,7 @@ use super::expression::{Criterion, Expression, Method, State, Term};
 use super::listing::{Direction, Listing, Node};
 use crate::report::hints::nearest;
 
-/// Returns the resources of a listing that are chosen.
+/// Returns the resources of a listing that an expression selects.
 ///
 /// # Errors
 /// When a criterion matches nothing, or nothing is left of all. That no resource stands as `state:` asks is no error.
@@ -74,7 +74,7 @@ fn found(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usize>
     }
 }
 
-/// A criterion, ready to be held against resources.
+/// A criterion in the form in which resources are tested by it.
 enum Test<'a> {
     Name(Option<&'a str>, Text),
     Tag(Text),
@@ -83,7 +83,7 @@ enum Test<'a> {
     State(State),
 }
 
-/// A text, or a pattern of texts. Case does not count.
+/// A text or a glob pattern, compared without case.
 enum Text {
     Plain(String),
     Pattern(GlobMatcher),
@@ -143,7 +143,7 @@ impl Text {
         }
     }
 
-    /// Returns whether it is this path or a folder above it.
+    /// Returns true if the path, or a folder above it, matches.
     fn holds(&self, path: &str) -> bool {
         self.is(path)
             || path
@@ -152,7 +152,7 @@ impl Text {
     }
 }
 
-/// Says that nothing matches, and what was most likely meant.
+/// Returns the problem of a criterion that matches nothing, with the nearest match as its hint.
 fn unmatched(criterion: &Criterion, listing: &Listing<'_>) -> Problem {
     let nodes = || listing.nodes.iter();
     let (message, before, typed, known): (String, &str, &str, BTreeSet<String>) = match &criterion.method {
@@ -196,7 +196,7 @@ fn unmatched(criterion: &Criterion, listing: &Listing<'_>) -> Problem {
     }
 }
 
-/// A path and the folders above it.
+/// Returns a path and the folders above it.
 fn with_folders(path: &str) -> Vec<String> {
     let above = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
     above.chain([path]).map(str::to_owned).collect()

@@ -5,67 +5,67 @@ use watershed_api::{Code, Problem, hint};
 
 use crate::report::hints::nearest;
 
-/// The methods, as they are typed.
+/// The methods of criteria, as typed before the colon.
 const METHODS: [&str; 4] = ["tag", "kind", "path", "state"];
 
-/// A whole choice.
+/// A parsed selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Expression {
-    /// The terms whose union is chosen; none for everything.
+    /// Terms whose union is selected; empty for everything.
     pub(super) select: Vec<Term>,
-    /// The terms whose union is left out.
+    /// Terms whose union is excluded.
     pub(super) exclude: Vec<Term>,
 }
 
-/// Criteria that hold together.
+/// Criteria whose intersection is selected.
 pub(super) type Term = Vec<Criterion>;
 
-/// One criterion.
+/// One criterion with its reach along refs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Criterion {
-    /// The text without its reach, for messages.
+    /// The typed text without its reach, for messages.
     pub(super) typed: String,
     pub(super) method: Method,
-    /// Steps towards what it reads.
+    /// Steps towards dependencies (`2+name`).
     pub(super) above: usize,
-    /// Steps towards what reads it.
+    /// Steps towards dependents (`name+2`).
     pub(super) below: usize,
-    /// Also all that is read by what reads it (`@`).
+    /// True to add all dependents and their dependencies (`@`).
     pub(super) closed: bool,
 }
 
-/// The thing that a criterion goes by.
+/// The property that a criterion compares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Method {
-    /// A name, or `kind/name`; may be a pattern.
+    /// A name, or `kind/name`; may be a glob pattern.
     Name(String),
-    /// A tag; may be a pattern.
+    /// A tag; may be a glob pattern.
     Tag(String),
     /// A kind, or `source`.
     Kind(String),
-    /// A file, a folder or a pattern of paths.
+    /// A file, a folder, or a glob pattern of paths.
     Path(String),
-    /// The way in which it stands.
+    /// The resource's state.
     State(State),
 }
 
-/// A way in which a resource stands.
+/// A state of resources that can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Its last run failed by itself.
+    /// The last run failed with an error of its own.
     Failed,
-    /// It was edited since its last run, or was never run.
+    /// The resource was edited since its last run, or was never run.
     Modified,
 }
 
-/// The states, as they are typed.
+/// The states with the words that are typed for them.
 const STATES: [(&str, State); 2] = [("failed", State::Failed), ("modified", State::Modified)];
 
-/// As far as it goes.
+/// A number of steps without a bound.
 const ALL: usize = usize::MAX;
 
 impl Expression {
-    /// Reads what was typed: terms stand apart by spaces, criteria of a term by commas.
+    /// Parses a selection: spaces separate terms, commas separate the criteria of a term.
     ///
     /// # Errors
     /// The first criterion that can't be read.
@@ -76,7 +76,7 @@ impl Expression {
         })
     }
 
-    /// Returns whether how resources stand is asked for.
+    /// Returns true if a criterion needs the states of resources.
     pub(super) fn asks_for_states(&self) -> bool {
         let mut criteria = self.select.iter().chain(&self.exclude).flatten();
         criteria.any(|criterion| matches!(criterion.method, Method::State(_)))
@@ -130,7 +130,7 @@ fn rest_of(text: &str, closed: bool) -> &str {
     text.get(usize::from(closed)..).unwrap_or_default()
 }
 
-/// The number of steps beside a `+`: all if none is said.
+/// Parses the number of steps beside a `+`; all if the text is empty.
 fn depth(text: &str) -> Option<usize> {
     match text {
         "" => Some(ALL),
@@ -172,7 +172,7 @@ fn method(option: &str, core: &str) -> Result<Method, Problem> {
     }
 }
 
-/// Returns whether a bare text means files: it ends as one does, or has folders and does not begin with a kind.
+/// Returns true if a text without a method is a path: it has a file's extension, or a folder that is no kind.
 fn is_path(text: &str) -> bool {
     let is_file = [".sql", ".yaml", ".yml"].iter().any(|end| text.ends_with(end));
     let kind = text.split_once('/').map(|(kind, _)| kind.to_lowercase());
@@ -182,7 +182,7 @@ fn is_path(text: &str) -> bool {
     is_file || kind.is_some_and(|kind| !names_kind(kind))
 }
 
-/// A path as resources have theirs: from the project's folder, without what says so.
+/// Returns a typed path relative to the project's folder, without `./` and outer slashes.
 fn path(typed: &str) -> String {
     let path = typed.strip_prefix("./").unwrap_or(typed);
     path.trim_matches('/').to_owned()

@@ -7,15 +7,15 @@ use watershed_outputs::selection::Candidate;
 
 use crate::report::{health, kinds, made};
 
-/// The resources to choose from.
+/// The candidates of a selection, with the edges between them.
 pub(super) struct Listing<'a> {
     pub(super) nodes: Vec<Node<'a>>,
-    /// By place, the places of what each reads, and of what reads it.
+    /// Indices of each node's dependencies and dependents, by the node's index.
     parents: Vec<Vec<usize>>,
     children: Vec<Vec<usize>>,
 }
 
-/// A resource to choose from.
+/// A candidate of a selection.
 pub(super) struct Node<'a> {
     pub(super) row: &'a Row,
     pub(super) is_modified: bool,
@@ -24,9 +24,9 @@ pub(super) struct Node<'a> {
 /// A direction along refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Towards what is read.
+    /// Towards dependencies.
     Up,
-    /// Towards what reads it.
+    /// Towards dependents.
     Down,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Adds to some resources those within some steps one way.
+    /// Returns the nodes with all that are within some steps in one direction.
     pub(super) fn reach(&self, from: &BTreeSet<usize>, way: Direction, steps: usize) -> BTreeSet<usize> {
         let next = match way {
             Direction::Up => &self.parents,
@@ -98,13 +98,13 @@ impl<'a> Listing<'a> {
 }
 
 impl Node<'_> {
-    /// Returns the kind in the word of its file: `source` for a model that is declared as one.
+    /// Returns the kind as its file names it: `source` for a model that is declared as one.
     pub(super) fn kind(&self) -> String {
         let declared = kinds::declared_as(self.row);
         declared.unwrap_or_else(|| self.row.kind.to_string())
     }
 
-    /// Returns the kinds by which it may be called: `model`, and `source` for what is declared as one.
+    /// Returns the kinds that match the resource: its own, and `source` if it is declared as one.
     pub(super) fn kinds(&self) -> Vec<String> {
         let declared = kinds::declared_as(self.row);
         [self.row.kind.to_string()].into_iter().chain(declared).collect()

@@ -4,29 +4,31 @@ use std::path::PathBuf;
 
 use watershed_metrics::Query;
 
-/// The question whose answer is written.
+/// The question whose answer is written to a file.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
     /// A query of a metrics view, without totals and pivots.
     Metrics(&'a Query),
     /// A call of an API.
     Call {
-        /// The API.
+        /// Name of the API.
         api: &'a str,
-        /// Its arguments.
+        /// Arguments of the call, by name.
         args: &'a serde_json::Map<String, serde_json::Value>,
     },
 }
 
-/// The file that an answer is written into.
+/// The file that an answer is written to, with its limits.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerFile {
-    /// The path. Its ending says the form: `.csv`, `.xlsx` or `.parquet`.
+    /// Path of the file. Its extension determines the format: `.csv`, `.xlsx` or `.parquet`.
     pub file: PathBuf,
-    /// A file that is there is replaced, when the new one is whole.
+    /// True to replace an existing file once the new one is whole.
     pub replace: bool,
-    /// Rows at most. Without it the file has all, or is not there: a sheet ends at 1,048,576 lines.
+    /// Most rows; none for all.
+    ///
+    /// A file that can't hold all rows is not written: a sheet ends at 1,048,576 lines.
     pub limit: Option<u64>,
-    /// In CSV text stays as it is that a spreadsheet would run as a formula; without this it gets an apostrophe.
+    /// True to write CSV text unchanged. Otherwise text that a spreadsheet would run as a formula gets an apostrophe.
     pub raw: bool,
 }

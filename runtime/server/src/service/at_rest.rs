@@ -34,19 +34,19 @@ pub struct AtRest {
     secrets: OnceLock<Secrets>,
 }
 
-/// The hold that an operation has on a state folder.
+/// The access that an operation has to a state folder.
 #[derive(Debug)]
 pub enum Hold {
-    /// Nothing was ever run there.
+    /// The folder has no state: nothing was ever run in it.
     Empty,
-    /// The lock keeps owners out, or everybody.
+    /// The folder is locked by this operation, for itself or shared with other readers.
     Locked(Lock),
-    /// An owner holds the folder: what it stored last can be read, and the engine can't be asked.
+    /// The folder is held by an owner: only what it stored can be read, without the engine.
     Stored,
 }
 
 impl AtRest {
-    /// Returns the place of a folder by a hold on it.
+    /// Returns the place of a project at rest, accessed by `hold`.
     pub fn new(options: Options, state: StateFolder, hold: Hold) -> Self {
         Self {
             project: options.project(),

@@ -9,10 +9,11 @@ use watershed_reconcilers::model::Guesses;
 
 use crate::instance::Options;
 
-/// A source with the state that its last build left.
+/// The spec of a source, with the state of its last build.
 pub(crate) type Source = Box<(ModelSpec, ModelState)>;
 
-/// Returns a resource with what was guessed of its files. What can't be asked is left out.
+/// Adds to a source's document the options that the engine guesses from its files. Left out if the engine can't be
+/// asked.
 pub(crate) async fn with_guesses(
     mut about: Box<ResourceDocument>,
     source: Option<Source>,

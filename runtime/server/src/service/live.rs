@@ -22,14 +22,14 @@ use crate::report::{Entry, Listing};
 use crate::socket::{Replies, Service};
 use crate::state_folder::StateFolder;
 
-/// An instance, and what the one who asks may end.
+/// A running instance, and the right of the caller to stop it.
 pub(crate) struct Live<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) control: Control,
 }
 
 impl<'a> Live<'a> {
-    /// Returns the place of those whose request ends nothing but itself.
+    /// Returns the place for callers who can't stop the instance.
     pub(crate) fn of(instance: &'a Instance) -> Self {
         Self {
             instance,

@@ -36,7 +36,7 @@ use crate::report::names;
 use crate::service::ops::{self, logs as log_lines, metrics_answer as answers};
 use crate::service::questions::{Asking, existing, form_of, layout};
 
-/// The longest that a file may take.
+/// The longest time that writing a file may take.
 const LONGEST: Duration = Duration::from_secs(300);
 
 macro_rules! methods {
@@ -56,62 +56,70 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Brings everything up to date, or what is selected, and waits until all has settled. Dropping the future ends the wait alone.
+    /// Runs everything that is out of date, or what is selected, and waits until all has settled.
+    ///
+    /// Dropping the future ends the wait alone.
     run, Run, RunRequest, RunDocument;
-    /// Does the work of resources again, and waits until all has settled. Dropping the future ends the wait alone.
+    /// Refreshes resources, even if they are up to date, and waits until all has settled.
+    ///
+    /// Dropping the future ends the wait alone.
     refresh, Refresh, RefreshRequest, RunDocument;
-    /// Builds resources anew whose edits are held, and waits until all has settled. Dropping the future ends the wait alone.
+    /// Approves the held edits of resources, rebuilds them, and waits until all has settled.
+    ///
+    /// Dropping the future ends the wait alone.
     approve, Approve, NamedRun, RunDocument;
-    /// Tries again now what has failed of resources, and waits until all has settled. Dropping the future ends the wait alone.
+    /// Retries failed resources now, and waits until all has settled.
+    ///
+    /// Dropping the future ends the wait alone.
     retry, Retry, NamedRun, RunDocument;
-    /// Tells how resources stand.
+    /// Returns the state of resources.
     status, Status, StatusRequest, RunDocument;
-    /// Compiles the project's files, and tells what is wrong with them.
+    /// Compiles the project's files and returns the findings.
     validate, Validate, ValidateRequest, RunDocument;
-    /// Works out what a run would do.
+    /// Forecasts the work of a run without running it.
     plan, Plan, PlanRequest, PlanDocument;
-    /// Draws what reads what.
+    /// Returns the graph of resources and their refs.
     graph, Graph, GraphRequest, GraphDocument;
-    /// Tells of past runs and transitions.
+    /// Returns past runs and transitions.
     history, History, HistoryRequest, HistoryDocument;
     /// Lists the partitions of a model.
     partitions, Partitions, PartitionsRequest, PartitionsDocument;
-    /// Tells why something is not running.
+    /// Explains why a resource is not running.
     explain, Explain, ExplainRequest, ExplainDocument;
     /// Runs the tests of models on the tables as they stand.
     test, Test, TestRequest, TestsDocument;
     /// Compiles the SQL of one model.
     compile, Compile, CompileRequest, CompileDocument;
-    /// Tries an alert out; nothing is stored.
+    /// Evaluates an alert and stores nothing.
     test_alert, AlertTest, AlertTestRequest, AlertTestDocument;
-    /// Keeps resources from being run.
+    /// Pauses resources, so that they are not run.
     pause, Pause, NamesRequest, OperateDocument;
-    /// Lets resources run again.
+    /// Resumes paused resources.
     resume, Resume, NamesRequest, OperateDocument;
-    /// Ends the runs of resources.
+    /// Cancels the runs of resources.
     cancel, Cancel, NamesRequest, OperateDocument;
     /// Changes the number of replicas of services.
     scale, Scale, ScaleRequest, OperateDocument;
-    /// Starts services anew.
+    /// Restarts services.
     restart, Restart, RestartRequest, OperateDocument;
-    /// Goes back to an earlier release of services.
+    /// Rolls services back to an earlier release.
     rollback, Rollback, RollbackRequest, OperateDocument;
-    /// Sets the stage that is desired of a managed resource.
+    /// Sets the desired stage of a managed resource.
     set, Set, SetRequest, OperateDocument;
-    /// Tells managed resources of events.
+    /// Sends events to managed resources.
     event, Event, EventRequest, OperateDocument;
-    /// Tells nobody of an alert for a while.
+    /// Snoozes an alert: nobody is notified for a while.
     snooze, Snooze, SnoozeRequest, OperateDocument;
-    /// Gives a table back from the trash.
+    /// Restores a table from the trash.
     restore_trash, TrashRestore, TrashRestoreRequest, TrashDocument;
-    /// Throws tables of the trash away for good.
+    /// Deletes tables in the trash for good.
     empty_trash, TrashEmpty, TrashEmptyRequest, TrashDocument;
-    /// Writes everything that is kept into a file, while everything goes on.
+    /// Writes a backup of all state to a file, while the project runs on.
     backup, Backup, BackupRequest, BackupDocument;
 }
 
 impl Instance {
-    /// Counts resources and what was done to them.
+    /// Returns counts of resources and of the work done.
     ///
     /// # Errors
     /// The problem for which there is no answer.
@@ -120,7 +128,7 @@ impl Instance {
             .await
     }
 
-    /// Lists the trash.
+    /// Lists the tables in the trash.
     ///
     /// # Errors
     /// When the engine can't be asked.
@@ -129,7 +137,7 @@ impl Instance {
             .await
     }
 
-    /// Checks that the controller and its catalog hold together.
+    /// Checks the consistency of the controller and its catalog.
     ///
     /// # Errors
     /// When the catalog can't be read.
@@ -138,7 +146,7 @@ impl Instance {
             .await
     }
 
-    /// Looks for damage in what is stored, while everything goes on.
+    /// Looks for damage in the stored files, while the project runs on.
     ///
     /// # Errors
     /// When something can't be looked at.
@@ -147,7 +155,7 @@ impl Instance {
             .await
     }
 
-    /// Gives back room that nothing uses.
+    /// Frees disk space that nothing uses.
     ///
     /// # Errors
     /// When the engine's file can't be used, or there is no room for a copy of it.
@@ -155,7 +163,7 @@ impl Instance {
         self.ask::<watershed_api::operations::ops::Gc>(NoInput {}).await
     }
 
-    /// Runs one statement that reads, and returns its rows. Dropping the future interrupts the engine.
+    /// Runs one read-only statement and returns its rows. Dropping the future interrupts the engine.
     ///
     /// # Errors
     /// A statement that is wrong, does not only read, or takes longer than it may.
@@ -176,8 +184,9 @@ impl Instance {
         Ok(document)
     }
 
-    /// Carries out any operation of the table, as a protocol of an embedder's receives it, and returns the end of its answer.
-    /// Rows and events on the way are not kept.
+    /// Carries out any operation, as a protocol of an embedder receives it, and returns its final answer.
+    ///
+    /// Rows and events before the final answer are dropped.
     ///
     /// # Errors
     /// The problem for which there is no answer.
@@ -185,8 +194,7 @@ impl Instance {
         self.answer_with(request, drop).await
     }
 
-    /// Carries out an operation of the table, known by its type in [`watershed_api::operations::ops`], and returns the end of its
-    /// answer.
+    /// Carries out the operation with this type in [`watershed_api::operations::ops`], and returns its final answer.
     ///
     /// # Errors
     /// The problem for which there is no answer.
@@ -194,7 +202,7 @@ impl Instance {
         self.ask_with::<O>(input, drop).await
     }
 
-    /// Carries out an operation, and gives away the parts of its answer as they come.
+    /// Carries out an operation, and passes on each part of its answer as it comes.
     async fn ask_with<O: Operation>(
         &self,
         input: O::Input,
@@ -225,7 +233,7 @@ impl Instance {
         Ok(without_secrets(answered, secrets))
     }
 
-    /// Asks for a resource to be looked at, by `name` or `kind/name`.
+    /// Requests a reconcile of a resource, by `name` or `kind/name`.
     ///
     /// # Errors
     /// `unknown-name` and `ambiguous-name`, with the nearest name or the candidates, and `stopping`.
@@ -235,8 +243,9 @@ impl Instance {
         asked.map_err(|error| refused(&error))
     }
 
-    /// Evaluates an alert now, as if it were due: the verdict is stored, and people are told of it. The request's outcome is
-    /// that of the evaluation; its verdict stands in the alert's state.
+    /// Evaluates an alert now, as if it were due: the verdict is stored, and people are notified.
+    ///
+    /// The request's outcome is that of the evaluation; the verdict is in the alert's state.
     ///
     /// # Errors
     /// When there is no such alert, or the controller is shutting down.
@@ -244,7 +253,7 @@ impl Instance {
         self.refresh_one(alert::KIND, name).await
     }
 
-    /// Makes a report now and sends it, as if it were due.
+    /// Exports and sends a report now, as if it were due.
     ///
     /// # Errors
     /// When there is no such report, or the controller is shutting down.
@@ -260,8 +269,9 @@ impl Instance {
         asked.map_err(|error| refused(&error))
     }
 
-    /// Returns the last log lines of a resource, by `name` or `kind/name`: at most `limit` lines, the oldest first.
-    /// Kept only in a process that logs through [`Runtime::log_layer`](crate::Runtime::log_layer).
+    /// Returns at most `limit` of the last log lines of a resource, by `name` or `kind/name`, oldest first.
+    ///
+    /// Kept only in a process that logs through [`logs::layer`](crate::logs::layer).
     ///
     /// # Errors
     /// When there is and was no such resource or there are several, or the files can't be read.
@@ -279,13 +289,13 @@ impl Instance {
         Ok(LogFollower::begin(self.state.logs(), uid, self.leaving.clone()))
     }
 
-    /// Ends what follows logs, for it would never end by itself.
+    /// Ends all followers of logs, which never end by themselves.
     #[doc(hidden)]
     pub fn end_followers(&self) {
         self.leaving.cancel();
     }
 
-    /// Answers a query of a metrics view for a viewer. `now` is the time at which the question is put.
+    /// Answers a query of a metrics view for a viewer. `now` is the time of the query.
     ///
     /// Ends of time dimensions are read beforehand, in a statement of their own, where ranges and zones need them.
     ///
@@ -304,8 +314,9 @@ impl Instance {
         self.ask_view(query, None, viewer, now).await
     }
 
-    /// Answers a query as [`metrics`](Self::metrics) does, through an explore or a canvas (`explore/NAME`): its rules count as well, and open
-    /// nothing that the view's own close.
+    /// Answers a query as [`metrics`](Self::metrics) does, through an explore or a canvas (`explore/NAME`).
+    ///
+    /// Its rules count as well, and open nothing that the view's own close.
     ///
     /// # Errors
     /// Those of [`metrics`](Self::metrics), and an explore or a canvas that is not there or does not show the view.
@@ -345,7 +356,7 @@ impl Instance {
         }
     }
 
-    /// Calls an API with arguments, for a viewer. `now` is the time at which it is called; at most `limit` rows are returned.
+    /// Calls an API for a viewer, and returns at most `limit` rows. `now` is the time of the call.
     ///
     /// # Errors
     /// An API that is unknown, is not open to the viewer or does not compile, arguments where no value can stand, and those
@@ -366,7 +377,7 @@ impl Instance {
         called.map_err(|problem| redacted(problem, &asking.secrets))
     }
 
-    /// Writes the answer to a question into a file: whole, or not at all. `now` is the time at which it is put.
+    /// Writes the answer to a question to a file, whole or not at all. `now` is the time of the question.
     ///
     /// ```no_run
     /// # use watershed::{AnswerFile, Instance, Source, Viewer};

@@ -36,16 +36,16 @@ pub use at_rest::{AtRest, Hold};
 pub(crate) use live::Live;
 use place::Place;
 
-/// The one who asks.
+/// The caller of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {
-    /// The user that this process runs for, who may do everything.
+    /// The user of this process, who may do everything.
     Local,
 }
 
 macro_rules! dispatch {
     ($($op:ident, $handler:ident, $name:literal, $role:ident, $manner:ident, $input:ident, $output:ident;)*) => {
-        /// Carries out a request.
+        /// Carries out a request and returns its final answer.
         ///
         /// # Errors
         /// The problem for which there is no answer.
@@ -66,7 +66,7 @@ macro_rules! dispatch {
 
 watershed_api::for_each_operation!(dispatch);
 
-/// Carries out a request, and sends the end of the answer.
+/// Carries out a request and sends its final answer.
 pub(crate) async fn serve(place: &impl Place, principal: &Principal, request: Request, out: &Out) {
     let ended = answer(place, principal, request, out).await;
     let secrets = match &ended {

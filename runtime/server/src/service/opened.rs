@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use watershed_drivers::olap::{Failure, Olap};
 
-/// An engine, and who closes it.
+/// An engine, and the obligation to close it.
 pub(crate) struct Opened {
-    /// The engine.
+    /// The engine to ask.
     pub(crate) engine: Arc<dyn Olap>,
-    /// True if the engine was opened for one operation alone.
+    /// True if the engine was opened for this operation alone, and is closed after it.
     pub(crate) is_own: bool,
 }
 
 impl Opened {
-    /// Gives the engine back. One that was opened for this operation is closed.
+    /// Closes the engine if it was opened for this operation.
     ///
     /// # Errors
     /// When the engine can't be closed in order.
@@ -24,7 +24,7 @@ impl Opened {
         }
     }
 
-    /// Gives the engine back; a failure is told in the log alone, for what was asked is answered.
+    /// Closes the engine as [`close`](Self::close) does, and only logs a failure, since the answer is complete.
     pub(crate) async fn give_back(self) {
         if let Err(error) = self.close().await {
             tracing::warn!(%error, "can't close the engine");

@@ -19,8 +19,9 @@ use crate::report::explain::Life;
 use crate::report::{Entry, Listing};
 use crate::state_folder::{StateFolder, ended_early};
 
-/// A project as an owner and a folder at rest have it in common. Work that only an owner can do goes through
-/// [`running`](Place::running).
+/// A project as operations see it, whether it runs or is at rest.
+///
+/// Work that only an owner can do goes through [`running`](Place::running).
 pub(crate) trait Place: Send + Sync {
     /// Returns the instance that runs the project.
     ///
@@ -28,10 +29,10 @@ pub(crate) trait Place: Send + Sync {
     /// `unattended`, where none does.
     fn running(&self) -> Result<Running<'_>, Problem>;
 
-    /// Returns the reader of the catalog's file; none where nothing was ever run, or the catalog is in a store of the embedder's.
+    /// Returns a reader of the catalog's file; none if nothing was ever run, or the embedder's store has the catalog.
     fn catalog(&self) -> Option<SqliteReader>;
 
-    /// Returns true if nobody else can use the state folder meanwhile.
+    /// Returns true if no other process can use the state folder during the operation.
     fn is_locked(&self) -> bool;
 
     /// Returns the options of the project.
@@ -40,13 +41,13 @@ pub(crate) trait Place: Send + Sync {
     /// Returns the state folder.
     fn state(&self) -> &StateFolder;
 
-    /// Returns what documents say of the project.
+    /// Returns the description of the project for documents.
     fn project(&self) -> &Project;
 
-    /// Tells whether a process runs the project.
+    /// Returns the source of the resources' stages: a running controller, or storage.
     fn life(&self) -> Life;
 
-    /// Lists the resources, hidden ones included; where nothing was ever run, those that the files declare.
+    /// Lists all resources, hidden ones included; the declared ones if nothing was ever run.
     ///
     /// # Errors
     /// When the catalog or the files can't be read.
@@ -62,42 +63,43 @@ pub(crate) trait Place: Send + Sync {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<HistoryRow>, Problem>> + Send;
 
-    /// Returns the secrets that are known without a look at the files. What is learned of them later is known from then on.
+    /// Returns the secrets that are known without reading the files; those learned later are added to the same set.
     fn known_secrets(&self) -> Secrets;
 
-    /// Returns the secrets of the project as its files state them now.
+    /// Returns the secrets of the project as its files now state them.
     fn secrets(&self) -> impl Future<Output = Secrets> + Send;
 
-    /// Returns the engine, whether its file is there or not.
+    /// Returns the engine, even if its file does not exist yet.
     ///
     /// # Errors
     /// `held-elsewhere`, where the folder is another process's.
     fn engine(&self, access: Access) -> Result<Opened, Problem>;
 
-    /// Returns the bounds of the trash.
+    /// Returns the limits of the trash: size and age.
     fn trash_limits(&self) -> impl Future<Output = TrashLimits> + Send;
 
-    /// Returns what it takes to ask questions about rows.
+    /// Returns the engine with everything that questions about rows need.
     ///
     /// # Errors
     /// As [`built_engine`].
     fn asking(&self, entries: &[Entry]) -> impl Future<Output = Result<Asking, Problem>> + Send;
 
-    /// Returns the controller through which the catalog is changed by hand. Where no process runs the project, nothing runs
-    /// there either: the change takes effect later.
+    /// Returns a controller for changing the catalog by hand.
+    ///
+    /// Where no process runs the project, nothing runs there either: the change takes effect later.
     ///
     /// # Errors
     /// `unattended`, where nothing was ever run; and when the catalog can't be opened.
     fn hands(&self) -> impl Future<Output = Result<Hands, Problem>> + Send;
 
-    /// Resolves when the place is about to be closed, and everything that follows ends.
+    /// Returns a token that is cancelled when the place is about to be closed, which ends all followers.
     fn leaving(&self) -> CancellationToken;
 }
 
-/// An instance that runs, and what the one who asks may end.
+/// A running instance, and the right of the caller to stop it.
 #[derive(Clone, Copy)]
 pub(crate) struct Running<'a> {
-    /// The instance.
+    /// The instance that runs the project.
     pub(crate) instance: &'a Instance,
     /// The right to stop the instance with the work.
     pub(crate) control: &'a Control,
@@ -115,7 +117,7 @@ pub(crate) fn built_engine(place: &impl Place, access: Access) -> Result<Opened,
     Ok(opened)
 }
 
-/// Returns the end of the last process, if it could not store what it did; none where a process runs the project.
+/// Returns the note of the last process if it ended early; none while a process runs the project.
 pub(crate) fn early_end(place: &impl Place) -> Option<EndedEarly> {
     match place.life() {
         Life::AtRest => ended_early::read(&place.state().path()),
@@ -123,7 +125,7 @@ pub(crate) fn early_end(place: &impl Place) -> Option<EndedEarly> {
     }
 }
 
-/// Returns the problem of who asks about rows before there are any.
+/// Returns the problem of a question about rows before anything was built.
 pub(crate) fn not_built() -> Problem {
     Problem::new(
         Code::NotBuilt,
@@ -132,16 +134,16 @@ pub(crate) fn not_built() -> Problem {
     .hint(format!("{} builds the project", hint::operation("run", [])))
 }
 
-/// A controller through which the catalog is changed by hand.
+/// A controller for changing the catalog by hand.
 pub(crate) struct Hands {
-    /// The controller.
+    /// The handle of the controller.
     pub(crate) handle: Handle,
-    /// The controller that was started for this change alone; none where the project runs.
+    /// The controller if it was started for this change alone; none where the project runs.
     pub(crate) own: Option<Arc<Controller>>,
 }
 
 impl Hands {
-    /// Ends the change: what was written is stored.
+    /// Completes the change: returns once it is stored.
     ///
     /// # Errors
     /// That of the change, or else when the catalog can't be closed in order.
@@ -156,5 +158,5 @@ impl Hands {
     }
 }
 
-/// The time in which the store has to take changes made by hand.
+/// The time that the store has to commit a change by hand.
 const GRACE: std::time::Duration = std::time::Duration::from_secs(10);

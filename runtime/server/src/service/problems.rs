@@ -10,7 +10,7 @@ use watershed_resolvers::{ResolveError, error::UNSPOKEN, metrics::MetricsError};
 
 use crate::instance::engine_problem;
 
-/// Returns the problem of rows that have no place in a file.
+/// Returns the problem of an export with totals or a pivot, which have no place in a file.
 pub(crate) fn made_over() -> Problem {
     Problem::new(Code::BadArgument, "a file has neither totals nor a pivot").hint(format!(
         "leave them out, or write {} to standard output",
@@ -18,13 +18,13 @@ pub(crate) fn made_over() -> Problem {
     ))
 }
 
-/// Returns the problem of a user whose question failed on rows.
+/// Returns the problem of a user's query that failed in the engine, without the reason.
 pub(crate) fn unspoken() -> Problem {
     Problem::new(Code::ProjectError, UNSPOKEN)
         .hint("the project's owner sees the reason, with the same query")
 }
 
-/// Returns the problem that an error of a resource is.
+/// Converts the error of a resource.
 pub(crate) fn of_resource(error: &Error) -> Problem {
     Problem {
         hint: error.hint.as_deref().map(Into::into),
@@ -32,7 +32,7 @@ pub(crate) fn of_resource(error: &Error) -> Problem {
     }
 }
 
-/// Returns the problem of a question that has no answer.
+/// Converts the error of a question that has no answer.
 pub(crate) fn unresolved(error: ResolveError) -> Problem {
     match error {
         ResolveError::Metrics(error) => of_metrics(error),
@@ -49,7 +49,7 @@ pub(crate) fn unresolved(error: ResolveError) -> Problem {
     }
 }
 
-/// Returns the problem of a query that can't be understood.
+/// Converts the error of a query that can't be understood.
 pub(crate) fn misunderstood(error: &Misunderstood) -> Problem {
     let problem = Problem::new(Code::BadArgument, error.to_string()).at(error.code.name(), None);
     match &error.hint {
@@ -58,7 +58,7 @@ pub(crate) fn misunderstood(error: &Misunderstood) -> Problem {
     }
 }
 
-/// Returns the problem that an error of a metrics view is.
+/// Converts the error of a metrics query.
 pub(crate) fn of_metrics(error: MetricsError) -> Problem {
     match error {
         MetricsError::Engine(error) => of_query(&error),
@@ -87,7 +87,7 @@ pub(crate) fn of_metrics(error: MetricsError) -> Problem {
     }
 }
 
-/// Returns the problem of a statement that has no rows.
+/// Converts the error of a statement without rows.
 pub(crate) fn of_query(error: &QueryError) -> Problem {
     match error {
         QueryError::Timeout(_) => Problem::new(Code::DeadlinePassed, error.to_string())
@@ -105,10 +105,10 @@ pub(crate) fn of_query(error: &QueryError) -> Problem {
     }
 }
 
-/// The code of more than one statement, as the compiler has it for models.
+/// The compiler's code for text with more than one statement.
 const SEVERAL_CODE: &str = "several-statements";
 
-/// A mistake in the statement, or in the data that it reads.
+/// Converts an error in the statement, or in the data that it reads.
 fn problem_of_sql(error: &SqlError) -> Problem {
     let message = match &error.data {
         Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),

@@ -20,7 +20,7 @@ use crate::instance::{Instance, Options, open, sandbox};
 use crate::report::{Entry, names};
 use crate::state_folder::StateFolder;
 
-/// The engine, and what questions need beside it.
+/// The engine, and everything else that questions about rows need.
 pub(crate) struct Asking {
     pub(crate) opened: Opened,
     pub(crate) secrets: Secrets,
@@ -34,7 +34,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Returns what a folder needs that nobody runs: there are no kept answers, and no users of an embedder's.
+    /// Returns the engine of a project at rest, without kept answers and without an embedder's users.
     pub(crate) fn at_rest(options: &Options, state: &StateFolder, opened: Opened, secrets: Secrets) -> Self {
         Self {
             olap: Arc::clone(&opened.engine),
@@ -49,7 +49,7 @@ impl Asking {
         }
     }
 
-    /// Returns what it takes to ask an instance.
+    /// Returns the engine of a running instance.
     pub(crate) fn of(instance: &Instance) -> Self {
         Self {
             opened: Opened {
@@ -88,7 +88,7 @@ impl Asking {
     }
 }
 
-/// The resources of a project as they were listed.
+/// The listed resources of a project.
 #[derive(Clone, Copy)]
 pub(crate) struct Entries<'a>(pub(crate) &'a [Entry]);
 
@@ -97,7 +97,7 @@ impl Entries<'_> {
         self.0.iter().filter(|entry| !entry.row.intents.is_deleted())
     }
 
-    /// Finds the resource of a kind that a person means.
+    /// Finds the resource of a kind by its typed name.
     ///
     /// # Errors
     /// When there is none.
@@ -127,17 +127,18 @@ impl Resources for Entries<'_> {
     }
 }
 
-/// The time that a question is put at.
+/// The time at which a question is asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
-    /// The time.
+    /// The time of the question.
     pub(crate) now: Timestamp,
-    /// The time in place of the latest and the watermark, as for an alert that is tried out; none for a question of now.
+    /// The time that replaces the latest one and the watermark, as for an alert that is tried out; none for a question
+    /// of now.
     pub(crate) until: Option<Until>,
 }
 
 impl Moment {
-    /// Reads a time that was typed.
+    /// Reads the typed time of a question.
     ///
     /// # Errors
     /// A text that is no time.
@@ -150,7 +151,7 @@ impl Moment {
     }
 }
 
-/// Returns the time that was typed, or now.
+/// Returns the typed time, or now.
 ///
 /// # Errors
 /// A text that is no time.
@@ -165,22 +166,22 @@ pub(crate) fn time(typed: Option<&str>) -> Result<Timestamp, Problem> {
     })
 }
 
-/// Returns the viewer that asks.
+/// Returns the viewer with these attributes; the owner without any.
 pub(crate) fn viewer(attributes: Option<serde_json::Map<String, serde_json::Value>>) -> Viewer {
     attributes.map_or(Viewer::Owner, Viewer::user)
 }
 
-/// The form in which a statement is shown.
+/// The form in which a statement is shown: with or without the values of variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatementForm {
-    /// With names in the place of the values of variables.
+    /// With names of variables in place of their values.
     Masked,
-    /// As the engine gets it.
+    /// As the engine receives the statement.
     Whole,
 }
 
 impl StatementForm {
-    /// Returns the form that somebody may see.
+    /// Returns the form that a viewer asks for and may see.
     ///
     /// # Errors
     /// Values that are wanted in somebody else's name.
@@ -199,7 +200,7 @@ impl StatementForm {
         }
     }
 
-    /// Returns a statement in this form.
+    /// Writes a statement in this form.
     pub(crate) fn write(self, sql: String, secrets: &Secrets) -> String {
         match self {
             Self::Masked => secrets.redact(&sql).into_owned(),
@@ -208,7 +209,7 @@ impl StatementForm {
     }
 }
 
-/// Returns the file that a question's rows are written into; its statement is filled in later. None if the rows are shown.
+/// Returns the export of a question's rows to a file, without its statement; none if the rows are shown.
 ///
 /// A file has all rows, or is not there: they pass through, and the time is bounded.
 ///
@@ -234,7 +235,7 @@ pub(crate) fn file_of(
     }))
 }
 
-/// Returns what becomes of a file that is there.
+/// Returns the treatment of an existing file: replace it if `force`, otherwise keep it.
 pub(crate) fn existing(force: bool) -> Existing {
     match force {
         true => Existing::Replace,
@@ -242,7 +243,7 @@ pub(crate) fn existing(force: bool) -> Existing {
     }
 }
 
-/// Returns the form that a file's name says.
+/// Returns the format that a file's extension determines.
 ///
 /// # Errors
 /// When the name says none.
@@ -253,7 +254,7 @@ pub(crate) fn form_of(file: &Path) -> Result<FileFormat, Problem> {
     })
 }
 
-/// Returns the look of a question's columns in a file.
+/// Returns the layout of a question's columns in a file.
 pub(crate) fn layout(prepared: &Prepared) -> Layout {
     let headings = prepared.headings().unwrap_or_default();
     Layout {

@@ -24,10 +24,10 @@ use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource, run_id};
 use crate::selection::{Evaluate as _, States};
 
-/// The number of runs that are searched for a resource that is no longer there.
+/// Most runs that are searched for a resource that no longer exists.
 pub(crate) const MOST_SEARCHED: u32 = 10_000;
 
-/// Past runs of a resource that is no longer there: among `runs`, those under the name that was typed.
+/// Returns the runs of a resource that no longer exists: those in `runs` with the typed name.
 ///
 /// # Errors
 /// `refusal`, if there are none.
@@ -45,34 +45,34 @@ pub(crate) fn runs_of_removed(
     if found.is_empty() { Err(refusal) } else { Ok(found) }
 }
 
-/// One reading of the catalog, from which every look is answered.
+/// One reading of the catalog, from which documents are made.
 pub(crate) struct Reading<'a> {
     project: &'a Project,
     entries: &'a [Entry],
 }
 
-/// The subject of `show`.
+/// The content that `show` has for a resource.
 pub(crate) enum Subject {
     /// The first rows of an output.
     Rows {
-        /// The statement that reads them.
+        /// The SQL statement that reads the rows.
         sql: String,
-        /// The resource whose output it is.
+        /// The resource with this output.
         about: Box<ResourceDocument>,
-        /// The source that it is; none for others.
+        /// The resource's spec and state, if it is a source; none for others.
         source: Option<Source>,
     },
-    /// A resource without rows.
+    /// A resource without rows, with its spec and state.
     Resource(Box<ShowDocument>),
 }
 
 impl<'a> Reading<'a> {
-    /// Returns the reading of a project's resources.
+    /// Returns a reading of a project's resources.
     pub(crate) fn new(project: &'a Project, entries: &'a [Entry]) -> Self {
         Self { project, entries }
     }
 
-    /// Returns how resources stand: those named, those selected, or all.
+    /// Returns the state of resources: of those named, those selected, or all.
     ///
     /// # Errors
     /// When a name is unknown or means several, or nothing is selected.
@@ -100,7 +100,7 @@ impl<'a> Reading<'a> {
         }))
     }
 
-    /// A document of how things stand, for a command that does nothing to them.
+    /// Returns the state of resources for a command that changes nothing.
     pub(crate) fn told(
         &self,
         command: Command,
@@ -134,7 +134,7 @@ impl<'a> Reading<'a> {
         account.document(keep)
     }
 
-    /// Returns the graph of resources.
+    /// Returns the graph of resources and their refs.
     ///
     /// # Errors
     /// When the name is unknown or means several, or nothing is selected.
@@ -155,7 +155,7 @@ impl<'a> Reading<'a> {
         Ok(document::graph(self.entries, hidden, &about))
     }
 
-    /// The rows of a resource, or what there is of one without rows.
+    /// Returns the statement for a resource's rows, or its document if it has none.
     ///
     /// # Errors
     /// When the name is unknown or means several.
@@ -174,11 +174,7 @@ impl<'a> Reading<'a> {
             .ok_or_else(|| Problem::new(Code::WrongState, format!("there is nothing to show of `{typed}`")))
     }
 
-    /// The document of past runs and transitions, of all resources or of the one that was asked about: those of the span that
-    /// was asked for. The limit is that of both together.
-    ///
-    /// # Errors
-    /// A span or a selection that can't be read, or that nothing matches.
+    /// Returns past runs and transitions, of all resources or of a typed one, up to a limit for both together.
     pub(crate) fn history(
         &self,
         mut runs: Vec<HistoryRow>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::state_folder::StateFolder;
 
-/// Longest path that every system takes for a socket, terminator excluded (macOS has 104 bytes, Linux 108).
+/// Longest socket path that every system accepts, in bytes without its terminator (macOS has 104, Linux 108).
 const LONGEST: usize = 100;
 
 /// The path of a socket: in the state folder, or in the runtime folder where that path would be too long.
@@ -24,7 +24,7 @@ enum Folder {
 }
 
 impl Address {
-    /// The address for a state folder; the same for every process that asks.
+    /// Returns the address for a state folder, which is the same in every process.
     pub fn for_folder(state: &StateFolder) -> Self {
         let folder = state.path();
         let folder = folder.canonicalize().unwrap_or(folder);
@@ -42,12 +42,12 @@ impl Address {
         }
     }
 
-    /// The path.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes sure that nobody else could have put the socket there.
+    /// Ensures that nobody else can have created the socket, and creates the runtime folder where it is needed.
     ///
     /// # Errors
     /// When the runtime folder belongs to somebody else or is open to others.
@@ -62,7 +62,7 @@ impl Address {
         }
     }
 
-    /// Returns true if the runtime folder is ours alone; true for a socket in the state folder, which is as safe as its
+    /// Checks that the runtime folder is accessible to this user alone. A socket in the state folder is as safe as its
     /// data.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Address {
     }
 }
 
-/// The folder for sockets whose own place has too long a path.
+/// Returns the folder for sockets whose path in the state folder would be too long.
 fn runtime_folder() -> PathBuf {
     let user = rustix::process::geteuid().as_raw();
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
@@ -93,7 +93,7 @@ fn runtime_folder() -> PathBuf {
     }
 }
 
-/// FNV-1a: the same in every build, which the standard hashers don't promise.
+/// Returns the FNV-1a hash of a path, the same in every build, unlike that of the standard hashers.
 fn fingerprint(path: &Path) -> u64 {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

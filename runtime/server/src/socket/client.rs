@@ -10,24 +10,24 @@ use watershed_api::{Code, Owner, Problem, Reply, Request};
 use super::wire::{Hello, Side, Wire, WireError};
 use super::{Address, replies};
 
-/// The reason why the owner can't be asked.
+/// The reason why the owner of a state folder can't be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody listens: not yet, not any more, or the one that uses the folder answers no requests.
+    /// No process listens: not yet, no longer, or the process with the folder answers no requests.
     #[error("no process is listening on the project's socket")]
     Nobody,
-    /// The owner is another version of the program.
+    /// The owner runs another version of the program.
     #[error("the folder is used by watershed {theirs}, and this is watershed {ours}")]
     OtherVersion {
         /// The owner's version.
         theirs: String,
-        /// Ours.
+        /// The version of this program.
         ours: String,
     },
-    /// The owner listens and says nothing.
+    /// The owner accepted the connection and did not say hello in time.
     #[error("{} does not answer; it may be stopped", process(*pid))]
     Silent {
-        /// The owner's process, where the system tells it.
+        /// The owner's process id, where the system tells it.
         pid: Option<i32>,
     },
     /// The socket can't be trusted or opened.
@@ -39,17 +39,17 @@ fn process(pid: Option<i32>) -> String {
     pid.map_or_else(|| "the process".to_owned(), |pid| format!("process {pid}"))
 }
 
-/// The least time in which an owner says hello: one that is busy is not silent.
+/// The least time that an owner has to say hello: a busy owner is not a silent one.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 
-/// A connection to the owner, after both have said hello.
+/// A connection to the owner, after both sides have said hello.
 pub struct Connection {
     wire: Wire,
     owner: Option<Owner>,
 }
 
 impl Connection {
-    /// Connects to the owner of a state folder, which has `wait` to say hello, two seconds at least.
+    /// Connects to the owner of a state folder, which must say hello within `wait` (at least two seconds).
     ///
     /// # Errors
     /// When nobody listens, the owner is of another version or says nothing, or the socket can't be used.
@@ -87,13 +87,12 @@ impl Connection {
         })
     }
 
-    /// Returns the owner that answers.
+    /// Returns the owner at the other end; none if it does not describe itself.
     pub fn owner(&self) -> Option<&Owner> {
         self.owner.as_ref()
     }
 
-    /// Sends the one request of this connection; replies arrive in the returned channel. Dropping the channel hangs
-    /// up.
+    /// Sends the connection's one request and returns the channel of its replies. Dropping the channel hangs up.
     pub async fn ask(mut self, request: &Request) -> mpsc::Receiver<Reply> {
         let (sender, receiver) = replies();
         if let Err(error) = self.wire.send(request).await {

@@ -14,10 +14,10 @@ use watershed_api::{Owner, Problem, Reply, Request};
 use super::wire::{Hello, Side, Wire};
 use super::{Address, Service, replies};
 
-/// A client says hello and its request at once; one that does not is hung up on.
+/// The time that a client has for its hello and its request before the connection is closed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers requests on the socket while it lives.
+/// A socket on which requests are answered until this value is dropped.
 ///
 /// Hold the folder's lock before binding: whatever socket is there is then left over and is replaced.
 pub struct Listener {
@@ -27,7 +27,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds the socket and begins to answer with `service`.
+    /// Binds the socket and starts to answer requests with `service`.
     ///
     /// # Errors
     /// When the socket can't be made.
@@ -44,7 +44,7 @@ impl Listener {
         Ok(Self { address, stop, tasks })
     }
 
-    /// Takes no more requests and waits until those that were taken are answered.
+    /// Stops accepting requests and waits until the accepted ones are answered.
     pub async fn finish(self) {
         self.stop.cancel();
         let _ = remove(self.address.path());
@@ -90,7 +90,7 @@ async fn accept<S: Service>(
     }
 }
 
-/// Answers one connection. Every failure here is the client's to report.
+/// Answers one connection. Every failure is reported to the client.
 async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     let mut wire = Wire::new(stream, Side::Owner);
     let greeted = tokio::time::timeout(PATIENCE, greet(&mut wire, service.owner())).await;
@@ -124,7 +124,7 @@ async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     tokio::join!(serving, sending);
 }
 
-/// Returns the request of a client, or the problem of one that can't be read; nothing where nobody listens who speaks our language.
+/// Exchanges hellos and returns the client's request, or the problem of an unreadable one; none for a foreign client.
 async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Result<Request, Problem>> {
     let theirs: Hello = wire.receive().await.ok()?;
     let ours = Hello {

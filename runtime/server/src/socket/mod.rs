@@ -16,24 +16,25 @@ pub use listener::Listener;
 use tokio::sync::mpsc;
 use watershed_api::{Owner, Reply, Request};
 
-/// Replies that wait for a slow reader; beyond that the service waits.
+/// Most replies that wait for a slow reader; beyond that the service waits.
 const REPLIES_IN_FLIGHT: usize = 256;
 
 /// The sender of a service's replies.
 pub type Replies = mpsc::Sender<Reply>;
 
-/// A bounded channel of replies.
+/// Returns a bounded channel of replies.
 pub fn replies() -> (Replies, mpsc::Receiver<Reply>) {
     mpsc::channel(REPLIES_IN_FLIGHT)
 }
 
-/// A service that answers requests, here or at the other end of a socket.
+/// A service that answers requests, in this process or at the other end of a socket.
 pub trait Service: Send + Sync + 'static {
-    /// Answers one request. The last reply is `Done` or `Refused`; a closed channel means that nobody listens
-    /// any more, which ends reads and leaves builds alone.
+    /// Answers one request. The last reply is `Done` or `Refused`.
+    ///
+    /// A closed channel means that nobody listens any more, which ends reads and leaves builds alone.
     fn serve(&self, request: Request, replies: Replies) -> impl Future<Output = ()> + Send;
 
-    /// Returns the owner that answers, for people who ask.
+    /// Returns the owner that answers; none if the service has no state folder.
     fn owner(&self) -> Option<Owner> {
         None
     }

@@ -9,21 +9,21 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use watershed_api::{Code, Owner, Problem};
 
-/// Longest request: a statement that a person or a script sends.
+/// Longest request, in bytes: a statement that a person or a script sends.
 const LONGEST_REQUEST: usize = 16 << 20;
-/// Longest reason why a request can't be read, in bytes.
+/// Longest reason why a request can't be read, in bytes; the rest is cut off.
 const LONGEST_REASON: usize = 500;
-/// Longest reply: the document of 100,000 resources.
+/// Longest reply, in bytes: the document of 100,000 resources.
 const LONGEST_REPLY: usize = 512 << 20;
 
-/// First message of both sides.
+/// The first message of both sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// Name of the protocol, so that a stranger on the socket is recognised.
+    /// Name of the protocol, by which a foreign program on the socket is recognised.
     pub(super) program: String,
     /// Version of the program.
     pub(super) version: String,
-    /// The owner of the folder; only the owner fills it in.
+    /// The owner of the folder; none from a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<Owner>,
 }
@@ -37,7 +37,7 @@ impl Hello {
         }
     }
 
-    /// Returns true if both sides speak the same language.
+    /// Returns true if both sides have the same protocol and version.
     pub(super) fn fits(&self, other: &Self) -> bool {
         (&self.program, &self.version) == (&other.program, &other.version)
     }
@@ -55,7 +55,7 @@ pub(super) enum WireError {
 }
 
 impl WireError {
-    /// Returns the problem of a request that arrived and can't be read; none where nobody is left to be told.
+    /// Returns the problem of a received request that can't be read; none if nobody is left to receive it.
     pub(super) fn problem(&self) -> Option<Problem> {
         let message = match self {
             Self::Form(error) => {
@@ -76,12 +76,12 @@ impl WireError {
     }
 }
 
-/// One connection, seen as messages.
+/// One connection as a stream of messages.
 pub(super) struct Wire {
     lines: Framed<UnixStream, LinesCodec>,
 }
 
-/// The side of a connection, by the messages that it reads.
+/// The side of a connection, which determines the longest message that it reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
     Client,

@@ -10,13 +10,13 @@ use std::{
 
 use watershed_api::documents::EndedEarly;
 
-/// The name of the file in the state folder.
+/// The name of the note's file in the state folder.
 const FILE: &str = "disk-full";
 
-/// Bytes of the file: a block of most disks, and more than a message has.
+/// Size of the note's file, in bytes: a block of most disks, and more than a message has.
 const ROOM: usize = 4_096;
 
-/// Takes the room of a note in a state folder, and forgets the one that is there.
+/// Clears the note in a state folder, and reserves the disk space for a new one.
 pub fn forget(folder: &Path) {
     let is_blank = |held: Vec<u8>| held.len() == ROOM && held.iter().all(|byte| *byte == b' ');
     if !fs::read(folder.join(FILE)).is_ok_and(is_blank) {
@@ -24,19 +24,19 @@ pub fn forget(folder: &Path) {
     }
 }
 
-/// Notes in a state folder that this process ends early.
+/// Writes a note into a state folder that this process ends early.
 pub(crate) fn note(folder: &Path, ended: &EndedEarly) {
     let note = serde_json::to_string(ended).map_err(io::Error::from);
     tell(note.and_then(|note| write(folder, &note)));
 }
 
-/// Returns what the last process noted in a state folder, if it ended early.
+/// Returns the note that the last process left in a state folder; none if it did not end early.
 pub fn read(folder: &Path) -> Option<EndedEarly> {
     let held = fs::read(folder.join(FILE)).ok()?;
     serde_json::from_slice(&held).ok()
 }
 
-/// Writes over what is there, so that no more room is needed.
+/// Overwrites the note in place, so that no more disk space is needed.
 fn write(folder: &Path, note: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -48,7 +48,7 @@ fn write(folder: &Path, note: &str) -> io::Result<()> {
     file.write_all(&held)
 }
 
-/// A command does not fail for want of its note.
+/// Logs a failure to write the note, for which no command fails.
 fn tell(written: io::Result<()>) {
     if let Err(error) = written {
         tracing::debug!(%error, "the note about a full disk could not be written");

@@ -12,16 +12,16 @@ use watershed_drivers::crash_point;
 
 use super::{Error, FOLDER_MODE, StateFolder};
 
-/// The folder of new files that are not whole yet, and of those that are.
+/// The folder of new files that are still incomplete, and the folder of complete ones.
 const PARTIAL: &str = "restore.part";
 const READY: &str = "restore.ready";
-/// The list of the new files among them.
+/// The name of the file that lists the new files.
 const LIST: &str = "files";
 
 impl StateFolder {
-    /// The files that are replaced: whatever else is known of them goes.
+    /// The files that a swap replaces, or removes if it has no new one.
     pub(crate) const SWAPPED: [&str; 3] = ["catalog.db", "main.duckdb", "key"];
-    /// Files beside those that belong to the old ones.
+    /// Files that belong to the replaced ones and are removed with them.
     const BESIDE: [&str; 4] = [
         "catalog.db-wal",
         "catalog.db-shm",
@@ -29,7 +29,7 @@ impl StateFolder {
         "main.duckdb.proof",
     ];
 
-    /// Makes an empty folder for new files. The lock of the state folder is held.
+    /// Creates an empty folder for new files. The caller holds the state folder's lock.
     ///
     /// # Errors
     /// When it can't be made.
@@ -40,14 +40,14 @@ impl StateFolder {
         Ok(partial)
     }
 
-    /// Throws the new files away.
+    /// Discards the new files.
     pub(crate) fn give_swap_up(&self) {
         if let Err(error) = remove_folder(&self.path().join(PARTIAL)) {
             tracing::warn!(%error, "what was to be restored could not be removed");
         }
     }
 
-    /// Puts the new files, which are whole and on disk, in the places of the old ones.
+    /// Moves the new files, which are complete and on disk, to the places of the old ones.
     ///
     /// # Errors
     /// When one can't be moved. If the folder was renamed by then, the next owner goes on.
@@ -70,12 +70,12 @@ impl StateFolder {
         self.finish_swap()
     }
 
-    /// Returns whether new files are to be put in their places.
+    /// Returns true if a swap was committed and its files are not all in place.
     pub(super) fn is_being_swapped(&self) -> bool {
         self.path().join(READY).is_dir()
     }
 
-    /// Moves what is still to be moved. The lock is held.
+    /// Moves the files of a committed swap that are not in place yet. The caller holds the state folder's lock.
     pub(super) fn finish_swap(&self) -> Result<(), Error> {
         let ready = self.path().join(READY);
         if !ready.is_dir() {
@@ -86,7 +86,7 @@ impl StateFolder {
     }
 }
 
-/// Each step may have been done before: a file that is listed and not in the folder is in its place.
+/// Moves all listed files. Idempotent: a listed file that is missing in `ready` was moved before.
 fn move_all(folder: &Path, ready: &Path) -> io::Result<()> {
     let list = fs::read_to_string(ready.join(LIST))?;
     for name in StateFolder::BESIDE {

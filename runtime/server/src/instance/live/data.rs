@@ -10,7 +10,7 @@ use watershed_drivers::watch::Tree;
 use watershed_proto::{Message as _, ModelSpec, ModelState};
 use watershed_reconcilers::model::{self, pattern::Pattern};
 
-/// The patterns of files that a model's last build read through what migrations made.
+/// Returns the file patterns that a model's last build read through objects made by migrations.
 fn through(row: &Row) -> Vec<String> {
     let state = row
         .state
@@ -19,7 +19,7 @@ fn through(row: &Row) -> Vec<String> {
     state.map(|state| state.made_files).unwrap_or_default()
 }
 
-/// The data files of all models.
+/// The local data files that models read.
 #[derive(Debug)]
 pub(super) struct DataFiles {
     root: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct DataFiles {
 #[derive(Debug)]
 struct Reads {
     spec: Arc<[u8]>,
-    /// Patterns that it reads through what migrations made.
+    /// File patterns that the model reads through objects made by migrations.
     through: Vec<String>,
     patterns: Vec<Pattern>,
 }
@@ -42,7 +42,7 @@ impl DataFiles {
         }
     }
 
-    /// Learns what a resource reads. Says whether that is news.
+    /// Records the files that a resource reads. Returns true if they are others than before.
     pub(super) fn learn(&mut self, row: &Row) -> bool {
         if row.kind.as_str() != model::KIND || row.intents.is_deleted() {
             return self.forget(row.uid);
@@ -70,14 +70,14 @@ impl DataFiles {
         is_news
     }
 
-    /// Forgets a resource that is gone. Says whether it read anything.
+    /// Forgets a resource that is gone. Returns true if it read any file.
     pub(super) fn forget(&mut self, uid: Uid) -> bool {
         let read = self.reads(uid);
         self.models.remove(&uid);
         read
     }
 
-    /// The folders in which the files lie, without those that belong to `project` anyway.
+    /// Returns the folders of the data files, except those inside `project`.
     pub(super) fn trees(&self, project: &Tree) -> Vec<Tree> {
         let mut deepest: BTreeMap<&Path, usize> = BTreeMap::new();
         for pattern in self.patterns().filter(|pattern| !project.holds(pattern.folder())) {
@@ -94,12 +94,12 @@ impl DataFiles {
         deepest.into_iter().map(tree).collect()
     }
 
-    /// Returns true if anybody reads what is at a path.
+    /// Returns true if a model reads the file or folder at a path.
     pub(super) fn is_read(&self, path: &Path, is_folder: bool) -> bool {
         self.patterns().any(|pattern| pattern.concerns(path, is_folder))
     }
 
-    /// Lists the readers of these paths; the second of each says whether it is, or was, a folder.
+    /// Lists the readers of touched paths; the flag of each path is true if it is or was a folder.
     pub(super) fn readers(&self, touched: &[(&Path, bool)]) -> BTreeSet<Uid> {
         let reads = |patterns: &[Pattern]| {
             touched
@@ -110,7 +110,7 @@ impl DataFiles {
         readers.map(|(uid, _)| *uid).collect()
     }
 
-    /// Everybody who reads local files.
+    /// Returns all models that read local files.
     pub(super) fn all_readers(&self) -> BTreeSet<Uid> {
         let readers = self.models.iter().filter(|(_, of)| !of.patterns.is_empty());
         readers.map(|(uid, _)| *uid).collect()

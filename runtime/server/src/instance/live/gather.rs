@@ -7,25 +7,25 @@ use tokio::time::Instant;
 use watershed_drivers::regular;
 use watershed_drivers::watch::{ChangedPaths, Subscription};
 
-/// A batch ends when nothing was touched for so long: longer than an editor needs for the steps of one save, short
-/// enough that nobody waits for it.
+/// The quiet time after which a batch ends: longer than an editor needs for one save, short enough that nobody waits
+/// for it.
 const QUIET: Duration = Duration::from_millis(20);
-/// The longest that a batch is held back, whatever still happens.
+/// The longest time for which a batch is held back while files keep changing.
 const LONGEST: Duration = Duration::from_secs(2);
-/// More than a file takes that says where a repository is, in bytes.
+/// Largest `.git` file that is read for the folder of its repository, in bytes.
 const LARGEST_POINTER: usize = 64 << 10;
 
-/// A batch that is being gathered.
+/// A batch of changed paths that is being gathered.
 #[derive(Debug)]
 pub(super) struct Gathering {
     git: Git,
     seen: ChangedPaths,
-    /// The time at which its first and its latest touch were noticed.
+    /// The times at which the first and the latest change of the batch were noticed; none while it is empty.
     times: Option<(Instant, Instant)>,
 }
 
 impl Gathering {
-    /// Gathers for the project below `root`.
+    /// Returns an empty batch for the project below `root`.
     pub(super) fn new(root: &Path) -> Self {
         Self {
             git: Git {
@@ -36,7 +36,7 @@ impl Gathering {
         }
     }
 
-    /// The next batch of what is of interest. Cancel-safe: what was gathered is kept here.
+    /// Returns the next batch of changed paths that matter. Cancel-safe: gathered paths are kept.
     pub(super) async fn next(
         &mut self,
         subscription: &Subscription,
@@ -73,14 +73,14 @@ impl Gathering {
     }
 }
 
-/// The repository that the project is in, if any.
+/// The git repository that the project is in, if any.
 #[derive(Debug)]
 struct Git {
     root: PathBuf,
 }
 
 impl Git {
-    /// Returns true if git is changing files: it holds this lock until the last one is written.
+    /// Returns true if git is changing files: its lock exists until the last file is written.
     fn is_at_work(&self) -> bool {
         let folder = self
             .root
@@ -90,7 +90,7 @@ impl Git {
     }
 }
 
-/// A repository's folder; in a linked work tree a file says where that is.
+/// Returns a repository's folder; in a linked work tree the file at `git` points to it.
 fn folder_at(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.to_owned());

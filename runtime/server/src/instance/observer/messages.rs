@@ -9,19 +9,19 @@ use watershed_controller::{Resource, Timestamp, Uid};
 use watershed_delivery::{KIND, Notification, Record, Standing};
 use watershed_reconcilers::alert::{self, record::AlertRecord, record::Entry};
 
-/// The last of each that was told.
+/// The last reported evaluation or attempt of each alert and message.
 #[derive(Default)]
 pub(super) struct Messages {
-    /// The time of an alert's last evaluation, and its moment.
+    /// The time and the moment of each alert's last evaluation.
     evaluated: HashMap<Uid, (Timestamp, Timestamp)>,
-    /// The end of a message.
+    /// The end of each message.
     ended: HashMap<Uid, Timestamp>,
-    /// The failed attempts at a message that waits for another one.
+    /// The number of failed attempts at each message that waits for another one.
     failed: HashMap<Uid, u32>,
 }
 
 impl Messages {
-    /// Begins with alerts and messages as they are: what happened before is told by nobody.
+    /// Records alerts and messages as they stand, without reporting their past.
     pub(super) fn new<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
         let mut messages = Self::default();
         for row in rows {
@@ -30,7 +30,7 @@ impl Messages {
         messages
     }
 
-    /// Returns what a row says that was not told yet. Of more evaluations than a history keeps the newest are told.
+    /// Returns the events in a row that were not reported yet; of many evaluations only those still in its history.
     pub(super) fn of(&mut self, row: &Row) -> Vec<Event> {
         match row.kind.as_str() {
             alert::KIND => self.evaluations(row),
@@ -96,7 +96,7 @@ impl Messages {
         })
     }
 
-    /// An attempt is stored before it is made: one that has failed has a time of the next.
+    /// Returns the event of a failed attempt at a message that will be tried again.
     fn delay(&mut self, row: &Row, record: Record) -> Option<Event> {
         let (Some(next), Some(failure)) = (record.next, record.failure) else {
             return None;

@@ -11,20 +11,20 @@ use crate::report::{resource, run_id};
 /// History rows by resource, the oldest first.
 pub(super) type Missed = HashMap<Uid, Vec<HistoryRow>>;
 
-/// Beyond the runs that were counted there may be some that were cancelled, which are not.
+/// Extra history rows that are read, since cancelled runs are not in the count of runs.
 const UNCOUNTED: u32 = 4;
 
-/// The counts of a resource by which a missed run is noticed.
+/// The reported runs of a resource, by which a missed run is noticed.
 pub(super) struct ReportedRuns {
-    /// The last run that was told.
+    /// The last run that was reported.
     pub(super) run: Option<(u64, InvocationId)>,
-    /// The number of runs.
+    /// The number of runs up to the last one reported.
     pub(super) total: u64,
-    /// The runs that the entry of the last one told stood for.
+    /// The runs that the history entry of the last reported run stood for.
     pub(super) repeats: Option<Repeats>,
 }
 
-/// Reads the runs that happened between what was told and what is seen now.
+/// Reads the runs between the last reported one and the one that is seen now, by resource.
 pub(super) async fn read(handle: &Handle, seen: &Seen, told: impl Fn(Uid) -> Option<ReportedRuns>) -> Missed {
     let mut missed = Missed::new();
     let Seen::Changed(changes) = seen else {
@@ -47,8 +47,10 @@ pub(super) async fn read(handle: &Handle, seen: &Seen, told: impl Fn(Uid) -> Opt
     missed
 }
 
-/// Returns the runs between what was told and the last one, of which its row tells; the oldest first. Runs that ended alike
-/// have one entry, that of the latest, and each of them is told by it.
+/// Returns the runs between the last reported one and `last`, oldest first.
+///
+/// The last run is told by its row. Runs that ended alike have one entry, that of the latest, and each of them is told
+/// by it.
 fn untold(rows: Vec<HistoryRow>, told: &ReportedRuns, last: (u64, InvocationId)) -> Vec<HistoryRow> {
     let told_of = |entry: Repeats| {
         let is_same = |told: &Repeats| told.since == entry.since;
@@ -69,7 +71,7 @@ fn untold(rows: Vec<HistoryRow>, told: &ReportedRuns, last: (u64, InvocationId))
     untold
 }
 
-/// The end of such a run.
+/// Returns the event of a missed run's end.
 pub(super) fn finished(run: &HistoryRow) -> Event {
     let outcome = resource::outcome(run.result, run.error.as_deref());
     let (started_at, at) = (
@@ -107,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// The entry of a failure, which stands for so many from one that began at this time on.
+    /// Returns the history entry of a failure that stands for several, the first of which began at a time.
     fn failure(id: u64, repeats: Option<(u32, i64)>) -> HistoryRow {
         HistoryRow {
             uid: Uid(uuid::Uuid::from_u128(1)),

@@ -9,18 +9,18 @@ use watershed_workloads::Transition;
 
 use crate::report::kinds::programs::transitions;
 
-/// The last transition of each program that was told.
+/// The last reported transition of each program.
 #[derive(Default)]
 pub(super) struct Stories(HashMap<Uid, Transition>);
 
 impl Stories {
-    /// Begins with programs as they are: what happened before is told by nobody.
+    /// Records programs as they stand, without reporting their past.
     pub(super) fn new<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
         let last = |row: &Row| Some((row.uid, transitions(row).pop()?));
         Self(rows.filter_map(last).collect())
     }
 
-    /// Returns the transitions of a row that were not told yet. Of more than a record keeps the newest are told.
+    /// Returns the transitions in a row that were not reported yet; of many, only those still in its record.
     pub(super) fn of(&mut self, row: &Row) -> Vec<Event> {
         let all = transitions(row);
         let Some(last) = all.last().cloned() else {

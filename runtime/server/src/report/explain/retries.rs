@@ -8,13 +8,13 @@ use watershed_core::RetryPolicy;
 use super::Explanations;
 use crate::report::Entry;
 
-/// The policy that is in force: only the controller knows that of a kind, and kinds of projects have none.
+/// Returns the retry policy in force: the one that the controller reports, or else the resource's own.
 pub(super) fn policy(entry: &Entry, said: &Explanations) -> RetryPolicy {
     let own = || entry.row.retry.as_deref().copied().unwrap_or_default();
     said.get(&entry.row.uid).map_or_else(own, |said| said.retry)
 }
 
-/// Describes the failed phase, the failures in a row, and their limit.
+/// Describes the failed phase, the number of failures in a row, and their limit.
 pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
     let marks = &entry.row.intents;
     let what = match (marks.is_deleted(), marks.is_renamed()) {
@@ -36,7 +36,7 @@ pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
     }
 }
 
-/// As documents tell it; none if nothing is tried again.
+/// Converts a retry policy for documents; none if nothing is retried.
 pub(super) fn shown(policy: RetryPolicy) -> Option<Retry> {
     let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     match policy {

@@ -11,7 +11,7 @@ use watershed_reconcilers::report::{self, record as made, record::ReportRecord};
 
 use crate::report::Entry as Resources;
 
-/// Returns the result of an alert, a report or a message; none of other kinds, and before there is one.
+/// Returns the result of an alert, report or message; none for other kinds and before the first.
 pub(super) fn result(row: &Row) -> Option<Value> {
     match row.kind.as_str() {
         alert::KIND => Some(of_alert(row, &state::<AlertRecord>(row)?)),
@@ -24,8 +24,9 @@ pub(super) fn result(row: &Row) -> Option<Value> {
     }
 }
 
-/// Returns the evaluations of alerts and the files of reports, of all or of one, in the words of `history`. Among those of all
-/// stand the evaluations alone that found something new or told of it.
+/// Returns the evaluations of alerts and files of reports for `history`, of all resources or of one.
+///
+/// For all resources, an evaluation is left out unless it has a new verdict or sent a message.
 pub(crate) fn past_questions(entries: &[Resources], of: Option<&Row>) -> Vec<HistoryTransition> {
     let rows = entries.iter().map(|entry| entry.row.as_ref());
     let meant = rows.filter(|row| of.is_none_or(|of| of.uid == row.uid));
@@ -37,7 +38,7 @@ pub(crate) fn past_questions(entries: &[Resources], of: Option<&Row>) -> Vec<His
     meant.flat_map(told).collect()
 }
 
-/// The evaluations of an alert, oldest first.
+/// Returns the evaluations of an alert, oldest first; unless `all`, only those with a new verdict or a message.
 fn evaluations(row: &Row, all: bool) -> Vec<HistoryTransition> {
     let history = state::<AlertRecord>(row).unwrap_or_default().history;
     let mut before = None;
@@ -60,7 +61,7 @@ fn evaluations(row: &Row, all: bool) -> Vec<HistoryTransition> {
     found
 }
 
-/// The times that a report was made, oldest first.
+/// Returns the exported files of a report, oldest first.
 fn files(row: &Row) -> Vec<HistoryTransition> {
     let history = state::<ReportRecord>(row).unwrap_or_default().history;
     let made = |entry: &made::Entry| {
@@ -97,8 +98,9 @@ fn question(row: &Row, reason: &str, at: Timestamp, moment: Timestamp) -> Histor
     }
 }
 
-/// Returns true if a resource is an alert, a report or a message: a start looks at them, and neither asks nor sends once more what
-/// has failed before somebody wants that.
+/// Returns true for alerts, reports and messages.
+///
+/// A start looks at them, and repeats no failed question or attempt before somebody asks for that.
 pub(crate) fn is_alert_or_message(row: &Row) -> bool {
     [alert::KIND, report::KIND, watershed_delivery::KIND].contains(&row.kind.as_str())
 }

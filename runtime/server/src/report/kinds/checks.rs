@@ -12,14 +12,14 @@ use watershed_workloads::{CheckResult, CheckSpec, Probed, results_of, service};
 use super::programs::time;
 use crate::report::Entry;
 
-/// One replica with the kept results of its checks.
+/// One replica with the stored results of its checks.
 struct Replica {
     spec: ReplicaSpec,
     record: ReplicaRecord,
     results: Vec<Vec<CheckResult>>,
 }
 
-/// Puts the results of checks into the services of a document, read from the folder of programs' output.
+/// Adds the results of checks to the services of a document, read from the output folder of programs.
 pub(crate) fn show_in(document: &mut RunDocument, entries: &[Entry], programs: &Path) {
     let now = Timestamp(Time::now().millis());
     for resource in &mut document.resources {
@@ -83,7 +83,7 @@ fn show(result: &mut Map<String, Value>, replicas: &[Replica]) {
     }
 }
 
-/// Tells a check over all replicas.
+/// Summarises a check over all replicas, as JSON.
 fn summary(check: &CheckSpec, replicas: &[&Replica]) -> Value {
     let digest = check.digest();
     let of = |one: &&Replica| Some((one.spec.number, one.latest(&digest)?.clone()));
@@ -100,7 +100,7 @@ fn summary(check: &CheckSpec, replicas: &[&Replica]) -> Value {
     })
 }
 
-/// Tells all that is kept of the checks of one replica, the oldest first.
+/// Returns the stored results of one replica's checks as JSON, oldest first.
 fn all(of: &Replica) -> Vec<Value> {
     let result = |one: &CheckResult| {
         json!({
@@ -125,7 +125,7 @@ impl Replica {
         results.rfind(|result| result.check == digest)
     }
 
-    /// True if the last result is a success of the process that lives.
+    /// Returns true if the last result is a success of the process that now runs.
     fn is_passing(&self, digest: &str) -> bool {
         let latest = self.latest(digest);
         self.record.is_open

@@ -9,13 +9,13 @@ use watershed_proto::{
     MetricsViewState, MigrationState,
 };
 
-/// Returns the desired spec, keys named as in project files; null where it can't be read.
+/// Returns the spec with keys as in project files; null where it can't be read.
 pub(super) fn spec(row: &Row) -> Value {
     let spec = watershed_reconcilers::managed::decode(row);
     spec.map_or(Value::Null, |spec| spec_json::declared(&spec, row.name.as_str()))
 }
 
-/// Returns the result; none before the first one.
+/// Returns the resource's result; none before the first run.
 pub(super) fn result(row: &Row) -> Option<Value> {
     let kind = Kind::read(row.kind.as_str())?;
     let state = row.state.as_deref()?;
@@ -78,7 +78,7 @@ fn view(state: &MetricsViewState) -> Value {
     })
 }
 
-/// The fields of a metrics view that can't be computed, while they are its own error.
+/// Returns the fields of a metrics view that can't be computed, as findings, if they are the view's own error.
 pub(super) fn problems(row: &Row) -> Vec<Diagnostic> {
     let is_view = Kind::read(row.kind.as_str()) == Some(Kind::MetricsView);
     let state = row.state.as_deref().filter(|_| is_view);
@@ -115,7 +115,7 @@ pub(super) fn problems(row: &Row) -> Vec<Diagnostic> {
     state.problems.into_iter().map(finding).collect()
 }
 
-/// Returns the stored state; null where there is none, or it can't be read.
+/// Returns the stored state; null where there is none or it can't be read.
 pub(super) fn state(row: &Row) -> Value {
     super::result(row).unwrap_or_default()
 }

@@ -13,12 +13,12 @@ use watershed_reconcilers::managed::{self, Known, Spec};
 use crate::report::Entry;
 use crate::report::run_id;
 
-/// Returns true if a resource is a managed one, or what is left of a deleted one.
+/// Returns true if a resource is managed, or the remainder of a deleted managed one.
 pub(crate) fn is_managed(row: &Row) -> bool {
     row.kind.as_str() == managed::KIND || row.kind == watershed_managers::teardown_kind(managed::KIND)
 }
 
-/// Returns what is known of a managed resource; none of other kinds.
+/// Returns the stored record of a managed resource; none for other kinds.
 pub(crate) fn record(row: &Row) -> Option<Record> {
     row.state
         .as_deref()
@@ -26,7 +26,7 @@ pub(crate) fn record(row: &Row) -> Option<Record> {
         .and_then(|state| record_of(state).ok())
 }
 
-/// Returns the result of a managed resource; none of other kinds, and before the first look.
+/// Returns the result of a managed resource; none for other kinds and before the first look.
 pub(super) fn result(row: &Row) -> Option<Value> {
     let record = record(row)?;
     let desired = desired_of(&row.spec).ok();
@@ -66,7 +66,7 @@ pub(super) fn result(row: &Row) -> Option<Value> {
     Some(said)
 }
 
-/// Returns the stored state: the result, with the data and the latest changes of the stage.
+/// Returns the stored state: the result, with the resource's data and its latest transitions.
 pub(super) fn state(row: &Row) -> Option<Value> {
     let record = record(row)?;
     let mut said = result(row)?;
@@ -91,7 +91,7 @@ fn transition(one: &Transition) -> Value {
     })
 }
 
-/// The run that recorded a change; empty where that was not kept.
+/// Returns the id of the run that recorded a transition; empty where none was kept.
 fn run_of(one: &Transition) -> String {
     match one.epoch {
         0 => String::new(),
@@ -99,7 +99,7 @@ fn run_of(one: &Transition) -> String {
     }
 }
 
-/// Returns the changes of the stages of all managed resources, or of one and its parts, in the words of `history`.
+/// Returns the transitions of all managed resources, or of one and its parts, for `history`.
 pub(crate) fn past_changes(entries: &[Entry], of: Option<&Row>) -> Vec<HistoryTransition> {
     let is_meant = |row: &Row| of.is_none_or(|of| row.uid == of.uid || row.owner == Some(of.uid));
     let rows = entries.iter().map(|entry| entry.row.as_ref());
@@ -130,7 +130,7 @@ fn since(record: &Record) -> Value {
         .unwrap_or_default()
 }
 
-/// The event that says what is desired, as long as it does.
+/// Returns the event that overrides the desired stage, by source and id; none if no override is in force.
 fn told<'a>(record: &'a Record, desired: Option<&Desired>) -> Option<&'a str> {
     let told = record.stage_override.as_ref()?;
     desired
@@ -168,11 +168,11 @@ fn time(at: Timestamp) -> Value {
     serde_json::to_value(Time::from_millis(at.0)).unwrap_or_default()
 }
 
-/// The parts of all owners of one reading.
+/// The parts of managed resources in one reading, by owner.
 pub(crate) struct Parts<'a>(HashMap<Uid, Vec<&'a Row>>);
 
 impl<'a> Parts<'a> {
-    /// Finds the owners of all parts, in one pass.
+    /// Groups all parts by their owner, in one pass.
     pub(crate) fn of(entries: &'a [Entry]) -> Self {
         let mut by_owner: HashMap<Uid, Vec<&Row>> = HashMap::new();
         let rows = entries.iter().map(|entry| entry.row.as_ref());
@@ -184,7 +184,7 @@ impl<'a> Parts<'a> {
         Self(by_owner)
     }
 
-    /// Puts the parts of an owner into its result, in their order.
+    /// Adds the parts of an owner to its result, in their order.
     pub(crate) fn show_in(&self, result: &mut Option<Value>, owner: &Row) {
         let (Some(Value::Object(said)), Some(rows)) = (result, self.0.get(&owner.uid)) else {
             return;
@@ -217,7 +217,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The result of a part, with what it waits for or has failed with.
+/// Returns the result of a part, with its error or what it waits for.
 fn result_of_part(row: &Row) -> Option<Value> {
     let mut said = result(row)?;
     if let Some(said) = said.as_object_mut() {

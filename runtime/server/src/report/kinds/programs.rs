@@ -14,7 +14,7 @@ use crate::report::Entry;
 use crate::report::copies::Copies;
 use crate::report::run_id;
 
-/// Returns the result of a program; none of other kinds, and before it was ever started.
+/// Returns the result of a program; none for other kinds and before its first start.
 pub(super) fn result(row: &Row) -> Option<Value> {
     match row.kind.as_str() {
         job::KIND => state::<JobRecord>(row).map(|record| job_state(&record)),
@@ -27,7 +27,7 @@ pub(super) fn result(row: &Row) -> Option<Value> {
     }
 }
 
-/// Returns the transitions of a program, oldest first; none of other kinds.
+/// Returns the transitions of a program, oldest first; none for other kinds.
 pub(crate) fn transitions(row: &Row) -> Vec<Transition> {
     let found = match row.kind.as_str() {
         job::KIND => state::<JobRecord>(row).map(|record| record.transitions),
@@ -38,7 +38,7 @@ pub(crate) fn transitions(row: &Row) -> Vec<Transition> {
     found.unwrap_or_default()
 }
 
-/// Returns the transitions of all programs, or of one and what it owns, in the words of `history`.
+/// Returns the transitions of all programs, or of one and the resources it owns, for `history`.
 pub(crate) fn past_transitions(entries: &[Entry], of: Option<&Row>) -> Vec<HistoryTransition> {
     let is_meant = |row: &Row| of.is_none_or(|of| row.uid == of.uid || row.owner == Some(of.uid));
     let rows = entries.iter().map(|entry| entry.row.as_ref());
@@ -64,12 +64,12 @@ pub(crate) fn past_transitions(entries: &[Entry], of: Option<&Row>) -> Vec<Histo
         .collect()
 }
 
-/// Returns true if a resource is a copy of a service, which tells of its failures.
+/// Returns true if a resource is a replica, whose failures its service reports.
 pub(crate) fn is_copy(row: &Row) -> bool {
     row.kind.as_str() == replica::KIND && !row.intents.is_deleted()
 }
 
-/// Says in a document that what it tells of processes was last known: no process runs the project, so nobody looks at them.
+/// Marks the states of programs in a document as last known, since no process runs the project.
 pub(crate) fn say_last_known(document: &mut RunDocument) {
     let programs = document
         .resources
@@ -82,19 +82,20 @@ pub(crate) fn say_last_known(document: &mut RunDocument) {
     }
 }
 
-/// Returns true if a resource is a program, or one running copy of one.
+/// Returns true if a resource is a job, a service or a replica.
 pub(crate) fn is_program(row: &Row) -> bool {
     [job::KIND, service::KIND, replica::KIND].contains(&row.kind.as_str())
 }
 
-/// Returns true if the process of a job was started at a time or later: a look at one that has finished starts none, and
-/// copies of services that have failed wait for a request whatever else is started.
+/// Returns true if the process of a job was started at a time or later.
+///
+/// A look at a finished job starts no process, and failed replicas wait for a request whatever else is started.
 pub(crate) fn has_run_since(row: &Row, time: Time) -> bool {
     let job = || state::<JobRecord>(row).filter(|_| row.kind.as_str() == job::KIND);
     job().is_some_and(|record| record.counter > 0 && record.started.0 >= time.millis())
 }
 
-/// Puts the copies of a service into its result, in order of their numbers.
+/// Adds the replicas of a service to its result, in order of their numbers.
 pub(crate) fn show_copies(copies: &Copies<'_>, result: &mut Option<Value>, service: &Row) {
     let Some(Value::Object(result)) = result else {
         return;
@@ -172,12 +173,12 @@ fn replica_state(spec: &ReplicaSpec, record: &ReplicaRecord) -> Value {
     })
 }
 
-/// The time of something; null where it has not happened.
+/// Converts a time to JSON; none where it was never set.
 fn since(at: Timestamp) -> Option<Value> {
     (at != Timestamp::default()).then(|| time(at))
 }
 
-/// The next attempt: never later than its wait from now on, also where the clock was set back since.
+/// Returns the time of the next attempt, at most its wait from now, even if the clock was set back.
 fn next(attempts: Attempts) -> Option<Value> {
     let now = Timestamp(Time::now().millis());
     attempts.by_clock(now).next.map(time)

@@ -14,7 +14,7 @@ use crate::service::place::Place;
 use crate::service::problems::of_resource;
 use crate::service::questions::{Asking, Entries, time};
 
-/// Tries an alert out, and sends what people would be told if that is asked for.
+/// Evaluates an alert and stores nothing; sends its messages if asked to.
 pub(crate) async fn alert_test(
     place: &impl Place,
     _: &Principal,
@@ -79,7 +79,7 @@ async fn tried(
     })
 }
 
-/// Makes one attempt to hand a message over.
+/// Makes one attempt to deliver a message.
 async fn send(
     place: &impl Place,
     asking: &Asking,

@@ -21,7 +21,7 @@ use crate::service::Principal;
 use crate::service::place::Place;
 use crate::state_folder::StateFolder;
 
-/// Writes a backup; where the project runs, everything goes on, and builds wait while the engine's file is copied.
+/// Writes a backup. A running project goes on, except that builds wait while the engine's file is copied.
 pub(crate) async fn backup(
     place: &impl Place,
     _: &Principal,
@@ -51,7 +51,7 @@ pub(crate) async fn backup(
     written
 }
 
-/// Puts a backup in the place of what a folder holds that nobody else uses.
+/// Replaces the state in a folder that nobody else uses by a backup.
 ///
 /// # Errors
 /// When the backup is damaged or from a newer version, or something can't be written. What the folder held is there then
@@ -162,7 +162,7 @@ async fn write(
     Ok(document(BackupAction::Backup, project, file, &manifest, bytes))
 }
 
-/// Unpacks a backup, and looks whether this version can use what is in it.
+/// Unpacks a backup into a folder, and checks that this version can use its parts.
 async fn check(folder: &impl Place, file: &Path, into: &Path) -> Result<Manifest, Problem> {
     let unreadable = |error: ReadError| {
         let code = match error {

@@ -22,18 +22,18 @@ use crate::service::place::Place;
 use crate::service::problems::{made_over, of_resource, unresolved};
 use crate::service::questions::{Asking, Entries, Moment, StatementForm, file_of, layout, viewer};
 
-/// A question that is ready to be asked.
+/// A prepared question, ready to be asked.
 struct Question {
     name: ResourceName,
     prepared: Prepared,
-    /// The most rows, by the file of the resource; none for all.
+    /// Most rows, from the resource's file; none for all.
     limit: Option<u64>,
     layout: Layout,
-    /// The arguments that the question reads, and that were not given.
+    /// The arguments that the question reads and that were not given.
     missing: Vec<String>,
 }
 
-/// Calls an API.
+/// Answers a call of an API.
 pub(crate) async fn call(
     place: &impl Place,
     _: &Principal,
@@ -63,7 +63,7 @@ pub(crate) async fn call(
     answered
 }
 
-/// Makes the rows of a report.
+/// Returns the rows of a report without sending them.
 pub(crate) async fn report(
     place: &impl Place,
     _: &Principal,
@@ -84,7 +84,7 @@ pub(crate) async fn report(
     answered
 }
 
-/// Calls an API for a viewer; at most `limit` rows are returned.
+/// Calls an API for a viewer, and returns at most `limit` rows.
 pub(crate) async fn call_api(
     resolvers: &Resolvers<'_>,
     api: &str,
@@ -102,7 +102,7 @@ pub(crate) async fn call_api(
     })
 }
 
-/// Prepares a call of an API whose rows are to be written into a file.
+/// Prepares a call of an API whose rows are written to a file.
 pub(crate) async fn prepare_api(
     resolvers: &Resolvers<'_>,
     api: &str,
@@ -218,14 +218,14 @@ async fn answer(
     })))
 }
 
-/// Lists the arguments that an API reads, that were not given, and for which nothing stands.
+/// Lists the arguments that an API reads, without a default and not given.
 fn missing(resolvers: &Resolvers<'_>, api: &str, given: &BTreeMap<String, Value>) -> Vec<String> {
     let read = resolvers.arguments_of(api);
     let missing = read.needed().filter(|name| !given.contains_key(*name));
     missing.map(str::to_owned).collect()
 }
 
-/// Returns arguments as templates see them.
+/// Converts arguments to the values of templates.
 fn values(args: Map<String, Json>) -> BTreeMap<String, Value> {
     args.into_iter()
         .map(|(name, value)| (name, value.into()))

@@ -26,11 +26,11 @@ use crate::service::Principal;
 use crate::service::place::Place;
 use crate::state_folder::StateFolder;
 
-/// Suffixes of the files beside a catalog that belong to it, and beside an engine's file.
+/// Suffixes of the files that belong to a catalog's file, and of those that belong to the engine's.
 const BESIDE_CATALOG: [&str; 2] = ["-wal", "-shm"];
 const BESIDE_ENGINE: [&str; 2] = [".wal", ".proof"];
 
-/// Looks for damage in what is stored, and in the files that models wrote.
+/// Looks for damage in the stored files, and in the files that models wrote.
 pub(crate) async fn doctor(
     place: &impl Place,
     principal: &Principal,
@@ -56,7 +56,7 @@ pub(crate) async fn doctor(
     ))
 }
 
-/// Looks for damage while everything goes on.
+/// Looks for damage while the project runs on.
 async fn doctor_live(
     place: &impl Place,
     principal: &Principal,
@@ -76,7 +76,7 @@ async fn doctor_live(
     Ok(doctored(place.project(), checks, Repairs::default(), Life::Live))
 }
 
-/// Looks for damage in a folder that nobody else uses, and sets aside what is damaged.
+/// Looks for damage in a folder that nobody else uses, and sets damaged files aside.
 pub(crate) async fn repair(
     place: &impl Place,
     _: &Principal,
@@ -114,7 +114,7 @@ pub(crate) async fn repair(
     Ok(doctored(folder.project(), checks, repairs, Life::AtRest))
 }
 
-/// Gives back room that nothing uses.
+/// Frees disk space that nothing uses.
 pub(crate) async fn gc(
     place: &impl Place,
     _: &Principal,
@@ -156,7 +156,7 @@ async fn checks_at_rest(
     })
 }
 
-/// Lets go of what the trash keeps no longer, and makes the file anew.
+/// Drops expired tables from the trash and compacts the engine's file.
 async fn collect(engine: &dyn Olap) -> Result<Compacted, Failure> {
     let cancel = CancellationToken::new();
     let file = engine.upkeep()?;
@@ -174,14 +174,14 @@ struct Looked {
     trash: Vec<String>,
 }
 
-/// The repairs that were made.
+/// The files that were set aside, and what failed.
 #[derive(Default)]
 struct Repairs {
     set_aside: Vec<SetAside>,
     mended: Vec<String>,
 }
 
-/// Reads all of an engine's file, and the trash if that can be read.
+/// Reads all tables in an engine's file, and in the trash where that can be read.
 async fn look_at(engine: &dyn Olap) -> Result<Looked, Problem> {
     let cancel = CancellationToken::new();
     let looked = async {
@@ -220,7 +220,7 @@ fn checks(state: &StateFolder, catalog: &CheckDocument, looked: Looked) -> Vec<D
     ]
 }
 
-/// Looks at the files that models' rows were written to. Each finding comes with the model that wrote the file.
+/// Checks the files that models wrote. Each finding comes with the model of the file.
 async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<(Uid, String)>, Problem> {
     let root = options.root.clone();
     let looked = tokio::task::spawn_blocking(move || {
@@ -241,8 +241,7 @@ async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<(Ui
     })
 }
 
-/// Leaves out the findings about models that were building during the look: their files are ahead of what is known of
-/// them.
+/// Drops the findings about models that were built during the check, whose files are newer than their records.
 fn untouched(found: Vec<(Uid, String)>, before: &[Entry], after: &[Entry]) -> Vec<String> {
     let settled_at = |entries: &[Entry], uid: Uid| {
         let entry = entries.iter().find(|entry| entry.row.uid == uid)?;
@@ -261,7 +260,7 @@ fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {
     DoctorCheck { what, findings }
 }
 
-/// Lists the faults of the folder itself.
+/// Lists the findings about the state folder, such as a lack of disk space.
 fn folder_findings(state: &StateFolder) -> Vec<String> {
     let mut findings = Vec::new();
     if let Ok(volume) = Volume::at_path(&state.path())
@@ -275,7 +274,7 @@ fn folder_findings(state: &StateFolder) -> Vec<String> {
     findings
 }
 
-/// Gives a file and what belongs to it another name, under which nothing looks for it.
+/// Sets a damaged file and the files that belong to it aside, under names that nothing opens.
 fn set_aside(what: Checked, file: &Path, beside: &[&str]) -> io::Result<SetAside> {
     let stamp = Time::now().millis();
     let named = |file: &Path, end: &str| {

@@ -16,10 +16,10 @@ use crate::report::explain::Life;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// The rule of findings about the catalog's file.
+/// The rule that findings about the catalog's file are listed under.
 const FILE: &str = "file";
 
-/// Checks that the controller and its catalog hold together.
+/// Checks the consistency of the controller and its catalog.
 pub(crate) async fn check(
     place: &impl Place,
     _: &Principal,
@@ -32,7 +32,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Checks the controller as it is, and compares its catalog with the stored one.
+/// Checks the running controller, and compares its catalog with the stored one.
 async fn check_live(place: &impl Place, instance: &Instance) -> Result<CheckDocument, Problem> {
     let damage = match place.catalog() {
         Some(file) => look(move |runtime| runtime.block_on(file.integrity())).await?,
@@ -64,7 +64,7 @@ async fn check_at_rest(folder: &impl Place) -> Result<CheckDocument, Problem> {
     }
 }
 
-/// Checks a folder at rest, where a file that is no catalog at all is a finding too.
+/// Checks a folder at rest. A file that is no catalog at all is a finding, not an error.
 pub(super) async fn check_or_damage(folder: &impl Place) -> Result<CheckDocument, Problem> {
     if let Some(file) = folder.catalog()
         && let Err(error) = look(move |runtime| Ok(runtime.block_on(file.integrity()))).await?
@@ -76,7 +76,7 @@ pub(super) async fn check_or_damage(folder: &impl Place) -> Result<CheckDocument
     check_at_rest(folder).await
 }
 
-/// A file that can't be read, with what is wrong with it.
+/// Returns the document of a catalog that can't be read, with the damage in its file.
 fn unreadable(project: &Project, problem: Problem, damage: Vec<String>) -> CheckDocument {
     let mut damage = file_findings(damage);
     damage.push(CheckFinding {
@@ -106,7 +106,7 @@ fn not_loaded(revision: Revision, resources: usize) -> Consistency {
     }
 }
 
-/// Loads a stored catalog as a start would, and checks that; `damage` is what the file itself has.
+/// Loads a stored catalog as a start would, and checks it; `damage` lists the damage in its file.
 fn loaded(project: &Project, stored: Stored, damage: Vec<String>) -> CheckDocument {
     let (revision, resources) = (stored.revision, stored.rows.len());
     // No kind is needed: nothing is run, and what is loaded is the same.

@@ -9,7 +9,7 @@ use crate::out::Out;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Compiles one model.
+/// Compiles one model and returns its SQL.
 pub(crate) async fn compile(
     place: &impl Place,
     _: &Principal,

@@ -10,7 +10,7 @@ use crate::out::Out;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Tells what the engine of the project promises. No file is opened for that.
+/// Returns the guarantees of the project's engine, without opening a file.
 pub(crate) async fn engine(
     place: &impl Place,
     _: &Principal,

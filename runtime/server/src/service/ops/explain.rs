@@ -14,7 +14,7 @@ use crate::report::names;
 use crate::service::Principal;
 use crate::service::place::{Place, early_end};
 
-/// Tells why a resource is not running, or what keeps the project back.
+/// Explains why a resource is not running, or which root causes hold the project up.
 pub(crate) async fn explain(
     place: &impl Place,
     _: &Principal,

@@ -17,7 +17,7 @@ use crate::service::problems::{made_over, of_metrics, of_query, unspoken};
 use crate::service::questions::{Asking, existing, form_of};
 use crate::service::reading::{Reading, Subject};
 
-/// Writes rows into a file.
+/// Exports the rows of a resource or a query to a file.
 pub(crate) async fn export(
     place: &impl Place,
     _: &Principal,
@@ -48,7 +48,7 @@ pub(crate) async fn export(
     written
 }
 
-/// Writes the file. Ends early, leaving nothing, when nobody listens any more.
+/// Writes the export. Ends early, without a file, when the reader hangs up.
 ///
 /// # Errors
 /// A statement that can't be answered, and a file that can't be written.
@@ -73,7 +73,7 @@ async fn write(asking: &Asking, export: &Export, out: &Out) -> Result<ExportDocu
     })
 }
 
-/// Writes the rows of a question into a file.
+/// Writes the rows of a question to a file.
 ///
 /// # Errors
 /// When the file's name says no form, the question's rows are made over, or the file can't be written.
@@ -97,7 +97,7 @@ pub(crate) async fn write_answer(
     })
 }
 
-/// Returns the problem of a viewer whose rows can't be written: users are not told the engine's words about them.
+/// Converts the error of an export for a viewer: users are not shown the engine's message.
 pub(crate) fn problem_for(error: ExportError, viewer: &Viewer) -> Problem {
     match error {
         ExportError::Query(error) => of_metrics(viewer.unspoken(MetricsError::Engine(error))),

@@ -10,7 +10,7 @@ use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::reading::Reading;
 
-/// Draws what reads what: around one resource, of those selected, or of all.
+/// Returns the graph of resources and their refs: around one resource, of the selected ones, or of all.
 pub(crate) async fn graph(
     place: &impl Place,
     _: &Principal,

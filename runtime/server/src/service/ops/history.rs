@@ -11,7 +11,7 @@ use crate::service::Principal;
 use crate::service::place::{Place, early_end};
 use crate::service::reading::{self, Reading};
 
-/// Tells of past runs and transitions: of one resource, also of one that is gone, or of all.
+/// Returns past runs and transitions of one resource, even a deleted one, or of all.
 pub(crate) async fn history(
     place: &impl Place,
     _: &Principal,

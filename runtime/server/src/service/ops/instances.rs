@@ -9,7 +9,7 @@ use crate::out::Out;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Lists the instances of the place, which is one.
+/// Lists the instances of the place, which has exactly one.
 pub(crate) async fn instances(
     place: &impl Place,
     _: &Principal,

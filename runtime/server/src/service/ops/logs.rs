@@ -16,7 +16,7 @@ use crate::report::{Entry, names};
 use crate::service::place::Place;
 use crate::service::{Principal, reading};
 
-/// Tells what a resource's runs said, or what a program wrote.
+/// Sends the log lines of a resource's runs, or the output of a program.
 pub(crate) async fn logs(
     place: &impl Place,
     _: &Principal,
@@ -54,7 +54,7 @@ pub(crate) async fn logs(
     }
 }
 
-/// Returns the resource whose logs are meant: also one that is being deleted, or the last one that was called so.
+/// Returns the uid of the resource with a typed name, even if the resource is being deleted or is gone.
 ///
 /// # Errors
 /// When there is and was no such resource, or there are several.
@@ -76,7 +76,7 @@ async fn last_lines(folder: &Path, uid: Uid, last: Last) -> Result<Vec<LogLine>,
     Ok(lines)
 }
 
-/// Reads the last log lines of a resource, the oldest first.
+/// Reads the last log lines of a resource, oldest first.
 ///
 /// # Errors
 /// When the files can't be read.

@@ -18,7 +18,7 @@ use crate::report::names;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Sets the stage that is desired of a managed resource.
+/// Sets the desired stage of a managed resource.
 pub(crate) async fn set(
     place: &impl Place,
     _: &Principal,
@@ -36,7 +36,7 @@ pub(crate) async fn set(
     ))
 }
 
-/// Tells managed resources of events.
+/// Sends events to managed resources.
 pub(crate) async fn event(
     place: &impl Place,
     _: &Principal,
@@ -50,7 +50,7 @@ pub(crate) async fn event(
     Ok(document(place.project(), Operation::Event, told, place.life()))
 }
 
-/// Tells nobody of an alert for a while.
+/// Snoozes an alert: nobody is notified for a while.
 pub(crate) async fn snooze(
     place: &impl Place,
     _: &Principal,
@@ -118,7 +118,7 @@ fn not_set(error: &SetError) -> Problem {
     }
 }
 
-/// Tells nobody of an alert until a time; without one, ends that.
+/// Snoozes an alert until a time, or ends the snooze if there is none.
 async fn snooze_alert(
     handle: &Handle,
     typed: &str,
@@ -163,7 +163,7 @@ async fn snooze_alert(
     })
 }
 
-/// Reads one event, or a list of them.
+/// Reads one event, or a list of events, from JSON.
 fn events(body: &str) -> Result<Vec<CloudEvent>, Problem> {
     let body = body.trim_start();
     let events = match body.starts_with('[') {
@@ -176,7 +176,7 @@ fn events(body: &str) -> Result<Vec<CloudEvent>, Problem> {
     })
 }
 
-/// Takes events in, and returns the resources that they concern.
+/// Delivers events, and returns the resources that they concern.
 async fn tell(handle: &Handle, events: &[CloudEvent], life: Life) -> Result<Vec<Operated>, Problem> {
     let door = EventDoor::new(handle.clone(), [KIND]);
     let mut told = Vec::new();

@@ -149,7 +149,7 @@ async fn answer(
     Ok(MetricsAnswer::Document(Box::new(document)))
 }
 
-/// Returns the problem of a question without an answer; an unknown view has the nearest name as its hint.
+/// Converts the error of a metrics query; the hint for an unknown view is the nearest name.
 fn unanswered(entries: Entries<'_>, error: MetricsError) -> Problem {
     match &error {
         MetricsError::Unknown(name) => names::resolve(entries.0, &format!("{KIND}/{name}"))
@@ -159,7 +159,7 @@ fn unanswered(entries: Entries<'_>, error: MetricsError) -> Problem {
     }
 }
 
-/// Returns the explore or canvas that was typed.
+/// Parses the typed name of an explore or a canvas.
 ///
 /// # Errors
 /// Anything else.
@@ -173,7 +173,7 @@ fn typed_front(typed: &str) -> Result<Key, Problem> {
     })
 }
 
-/// Reads the name of an explore or a canvas with its kind.
+/// Parses the name of an explore or a canvas with its kind; none if it is neither.
 pub(crate) fn front(typed: &str) -> Option<Key> {
     match typed.split_once('/')? {
         (kind @ (explore::KIND | canvas::KIND), name) => Some(Key::new(kind, name)),
@@ -181,7 +181,7 @@ pub(crate) fn front(typed: &str) -> Option<Key> {
     }
 }
 
-/// Adds a condition in SQL to the filter that a query has.
+/// Adds a condition in SQL to the filter of a query.
 fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), Problem> {
     let Some(sql) = sql else {
         return Ok(());
@@ -202,8 +202,8 @@ fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), 
     Ok(())
 }
 
-/// Adds to each measure its value in the range that is compared with and the change since then, as a share of it. One
-/// that compares by itself has neither.
+/// Adds to each measure its value in the comparison range and the relative change, unless the measure compares by
+/// itself.
 fn add_comparisons(query: &mut Value, views: &Views<'_>) {
     let view = query.get("metrics_view").and_then(Value::as_str);
     let view = view.unwrap_or_default().to_owned();

@@ -6,7 +6,7 @@ use watershed_metrics::plan::{Plan, Role};
 use watershed_metrics::{Query, Zone};
 use watershed_resolvers::{Answer, Heading};
 
-/// Makes the document of an answer.
+/// Converts an answer to its document.
 pub(crate) fn document(query: &Query, answer: &Answer) -> MetricsDocument {
     MetricsDocument {
         columns: columns(answer),
@@ -20,7 +20,7 @@ pub(crate) fn document(query: &Query, answer: &Answer) -> MetricsDocument {
     }
 }
 
-/// Returns a document of a plan without rows, for who wants to see the statement.
+/// Returns the document of a query that was planned and not run, with its statement.
 pub(crate) fn unanswered(query: &Query, plan: &Plan, sql: String) -> MetricsDocument {
     MetricsDocument {
         time_range: plan.time_range.map(range),
@@ -39,7 +39,7 @@ fn about(query: &Query) -> MetricsDocument {
     }
 }
 
-/// Returns the columns of an answer.
+/// Converts the columns of an answer.
 pub(crate) fn columns(answer: &Answer) -> Vec<MetricsColumn> {
     let column = |(heading, data_type): &(Heading, String)| MetricsColumn {
         name: heading.name.clone(),
@@ -54,7 +54,7 @@ pub(crate) fn columns(answer: &Answer) -> Vec<MetricsColumn> {
     answer.columns.iter().map(column).collect()
 }
 
-/// Returns the rows of an answer.
+/// Converts the rows of an answer to JSON.
 pub(crate) fn rows(answer: &Answer) -> Vec<Vec<serde_json::Value>> {
     answer.rows.iter().map(|row| json(row)).collect()
 }
@@ -72,12 +72,12 @@ fn role(role: Role) -> MetricsRole {
     }
 }
 
-/// Returns the name of a zone.
+/// Returns the name of a time zone.
 pub(crate) fn zone(zone: &Zone) -> String {
     zone.name().unwrap_or("UTC").to_owned()
 }
 
-/// Returns a range.
+/// Converts a time range.
 pub(crate) fn range(range: watershed_metrics::Range) -> MetricsRange {
     MetricsRange {
         start: range.start.to_string(),

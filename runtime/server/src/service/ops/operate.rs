@@ -16,10 +16,10 @@ use crate::report::{Entry, names};
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// The time for which a cancelled run is waited for before the state of things is reported.
+/// The time that a cancelled run has to return before the state is reported anyway.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Keeps resources from being run.
+/// Pauses resources, so that they are not run.
 pub(crate) async fn pause(
     place: &impl Place,
     _: &Principal,
@@ -29,7 +29,7 @@ pub(crate) async fn pause(
     change(place, Operation::Pause, &input.names).await
 }
 
-/// Lets resources run again.
+/// Resumes paused resources.
 pub(crate) async fn resume(
     place: &impl Place,
     _: &Principal,
@@ -39,7 +39,7 @@ pub(crate) async fn resume(
     change(place, Operation::Resume, &input.names).await
 }
 
-/// Ends the runs of resources.
+/// Cancels the runs of resources.
 pub(crate) async fn cancel(
     place: &impl Place,
     _: &Principal,
@@ -108,7 +108,7 @@ async fn changed(
     Ok(resources)
 }
 
-/// Waits a while until the run that was cancelled has returned.
+/// Waits a while until the cancelled run has returned.
 async fn until_stopped(handle: &Handle, entry: &Entry) {
     let stopped = |found: Option<&watershed_controller::Resource>| {
         !found.is_some_and(|found| matches!(found.status.stage, Stage::Running { cancelled: true, .. }))
@@ -142,13 +142,13 @@ fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -
     }
 }
 
-/// Lists what a controller has.
+/// Lists all resources of a controller.
 pub(super) fn listed(handle: &Handle) -> Vec<Entry> {
     let resources = handle.list(Select::all()).resources.into_iter();
     resources.map(Entry::from).collect()
 }
 
-/// Makes the document of a change by hand.
+/// Returns the document of a change by hand.
 pub(super) fn document(
     project: &Project,
     command: Operation,

@@ -20,20 +20,20 @@ use crate::report::explain::Life;
 use crate::report::{Entry, names};
 use crate::service::place::Place;
 
-/// The pause between two looks at a file that is followed.
+/// The pause between two reads of a followed file.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The part of what was written before that is asked for.
+/// The part of earlier output that is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Last {
-    /// The most lines.
+    /// Most lines.
     limit: u64,
-    /// The time before which lines are left out; none for all.
+    /// The time before which lines are left out; none for all lines.
     pub(super) since: Option<Time>,
 }
 
 impl Last {
-    /// Everything that was written.
+    /// The whole earlier output.
     pub(super) const ALL: Self = Self {
         limit: u64::MAX,
         since: None,
@@ -54,7 +54,7 @@ impl Last {
 /// The start of a program whose output is shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Source {
-    /// The number of the replica, so that they stand in their order.
+    /// The number of the replica, by which sources are sorted.
     number: u64,
     /// The name of the job or replica.
     program: String,
@@ -63,7 +63,7 @@ struct Source {
     in_container: bool,
 }
 
-/// Finds the starts that are meant; none if the name is not that of a program.
+/// Finds the starts whose output is asked for; none if the name is not that of a program.
 ///
 /// # Errors
 /// When the name is unknown or means several, or there is no such replica.
@@ -121,19 +121,19 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
     Ok(Some(found))
 }
 
-/// The output of one start as it is read.
+/// The open output of one start.
 enum Follow {
     /// The file of a local process.
     File(Follower),
-    /// The output that the engine keeps of a container; none if it keeps nothing.
+    /// The output that the container engine keeps; none if it keeps none.
     Container(Option<ContainerReader>),
 }
 
-/// The output of several sources as it is read.
+/// A reader of the output of several starts.
 struct Reader<'a> {
     programs: &'a Path,
     containers: Containers,
-    /// True if what comes later is read, too.
+    /// True to go on reading later output.
     follow: bool,
     open: BTreeMap<Source, Follow>,
 }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opens sources that were not open, and drops those that are gone. Returns their lines so far.
+    /// Opens new sources, and drops those that are gone. Returns the lines that the new ones have so far.
     async fn open(&mut self, sources: Vec<Source>, last: Last) -> Result<Vec<OutputLine>, Problem> {
         let mut lines = Vec::new();
         self.open.retain(|source, _| sources.contains(source));
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         Ok(lines)
     }
 
-    /// Returns last lines without an end, which a program that lives may still complete.
+    /// Returns the last lines without a line end, which a living program may still complete.
     fn rest(&mut self) -> Vec<OutputLine> {
         let mut lines = Vec::new();
         for (source, follow) in std::mem::take(&mut self.open) {
@@ -232,7 +232,7 @@ fn unread(source: &Source, error: &dyn std::error::Error) -> Problem {
     Problem::new(Code::StateUnreadable, message)
 }
 
-/// Tells the output of a program; none if the name is not that of one.
+/// Sends or returns the output of a program; none if the name is not that of a program.
 ///
 /// # Errors
 /// When there is no such replica, or a file can't be read.

@@ -28,7 +28,7 @@ use crate::service::Principal;
 use crate::service::place::{Place, built_engine};
 use crate::state_folder::StateFolder;
 
-/// Works out what a run would do.
+/// Forecasts the work of a run without running it.
 pub(crate) async fn plan(
     place: &impl Place,
     _: &Principal,
@@ -58,13 +58,13 @@ pub(crate) async fn plan(
     planned
 }
 
-/// A plan that is asked for.
+/// The input of a plan.
 struct Asked<'a> {
     options: &'a Options,
     state: &'a StateFolder,
     project: &'a Project,
     secrets: &'a Secrets,
-    /// The catalog as it stands.
+    /// The resources in the catalog.
     entries: &'a [Entry],
     input: &'a PlanRequest,
     /// The engine, for its trash; none before anything was built.
@@ -193,12 +193,12 @@ fn declared_as(row: &Row) -> String {
     kinds::declared_as(row).unwrap_or_else(|| row.kind.to_string())
 }
 
-/// Returns whether a model's output is a table.
+/// Returns true if a model's output is a table.
 fn holds_rows(row: &Row) -> bool {
     model::claim(row).is_some_and(|claim| claim.kind == OutputKind::Table)
 }
 
-/// Returns whether a table holds rows of several builds.
+/// Returns true if a model's output is a table with rows of several builds.
 fn gathers_rows(row: &Row) -> bool {
     let state = row
         .state

@@ -17,7 +17,7 @@ use crate::service::place::Place;
 use crate::service::problems::of_query;
 use crate::service::questions::Asking;
 
-/// Runs one statement and sends its rows. Ends early when nobody listens any more.
+/// Runs one statement and sends its rows. Ends early when the reader hangs up.
 pub(crate) async fn query(
     place: &impl Place,
     _: &Principal,
@@ -64,7 +64,7 @@ pub(super) async fn stream(asking: &Asking, input: QueryRequest, out: &Out) -> R
     }
 }
 
-/// Answers while somebody listens.
+/// Does work until the reader hangs up, which cancels it.
 ///
 /// # Errors
 /// `interrupted`, when nobody listens any more; then the work is dropped, which interrupts the engine.
@@ -78,7 +78,7 @@ pub(crate) async fn until_closed<T>(
     }
 }
 
-/// Refuses a statement that names files which must not be opened, as models do.
+/// Refuses a statement that reads files outside of what models may read.
 ///
 /// # Errors
 /// When it names one.

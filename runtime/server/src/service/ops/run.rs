@@ -10,7 +10,7 @@ use crate::out::Out;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Brings everything up to date, or what is selected.
+/// Runs everything that is out of date, or what is selected.
 pub(crate) async fn run(
     place: &impl Place,
     _: &Principal,
@@ -25,7 +25,7 @@ pub(crate) async fn run(
     work(place, Command::Run, wish, &input, out).await
 }
 
-/// Looks at resources again.
+/// Requests a reconcile of resources.
 pub(crate) async fn reconcile(
     place: &impl Place,
     _: &Principal,
@@ -36,7 +36,7 @@ pub(crate) async fn reconcile(
     work(place, Command::Reconcile, wish, &input.run, out).await
 }
 
-/// Does the work of resources again.
+/// Refreshes resources, even if they are up to date.
 pub(crate) async fn refresh(
     place: &impl Place,
     _: &Principal,
@@ -59,7 +59,7 @@ pub(crate) async fn refresh(
     work(place, Command::Refresh, wish, &input.run, out).await
 }
 
-/// Builds resources anew whose edits are held.
+/// Approves the held edits of resources and rebuilds them.
 pub(crate) async fn approve(
     place: &impl Place,
     _: &Principal,
@@ -70,7 +70,7 @@ pub(crate) async fn approve(
     work(place, Command::Approve, wish, &input.run, out).await
 }
 
-/// Tries again now what has failed of resources.
+/// Retries failed resources now.
 pub(crate) async fn retry(
     place: &impl Place,
     _: &Principal,

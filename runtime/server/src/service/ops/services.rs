@@ -19,27 +19,27 @@ use crate::report::{Entry, names};
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// The time that a copy has to stop, beside that in which another one is to be ready.
+/// The time that a replica has to stop, in addition to the time in which its successor must become ready.
 const STOP: Duration = Duration::from_secs(30);
 
-/// A change of services.
+/// A change to services by an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Another number of replicas; none for that of the file.
+    /// Changes the number of replicas; none restores the number in the file.
     Scale(Option<u32>),
-    /// A start anew.
+    /// Restarts the replicas.
     Restart {
-        /// True for all replicas at once.
+        /// True to restart all replicas at once, false for one after the other.
         now: bool,
     },
-    /// An earlier release: of this number, or the one before the active one.
+    /// Returns to an earlier release.
     Rollback {
-        /// The number.
+        /// The number of the release; none for the one before the active one.
         to: Option<u64>,
     },
 }
 
-/// Changes the number of replicas.
+/// Changes the number of replicas of services.
 pub(crate) async fn scale(
     place: &impl Place,
     _: &Principal,
@@ -55,7 +55,7 @@ pub(crate) async fn scale(
     .await
 }
 
-/// Starts services anew.
+/// Restarts services.
 pub(crate) async fn restart(
     place: &impl Place,
     _: &Principal,
@@ -66,7 +66,7 @@ pub(crate) async fn restart(
     change(place, Operation::Restart, wish, &input.names).await
 }
 
-/// Goes back to an earlier release.
+/// Rolls services back to an earlier release.
 pub(crate) async fn rollback(
     place: &impl Place,
     _: &Principal,
@@ -144,7 +144,7 @@ async fn operate(
     Ok(resources)
 }
 
-/// Waits until the copies of a service that is restarted are there and ready: `ready after 4.1 s`.
+/// Waits until the replicas of a restarted service are ready, and returns a text such as `ready after 4.1 s`.
 ///
 /// # Errors
 /// When they do not come up: what was ready before stays, unless all were restarted at once.
@@ -182,7 +182,7 @@ async fn until_restarted(
     }
 }
 
-/// Returns what has come of a restart, once something has.
+/// Returns the result of a restart; none until it is known.
 fn restarted(row: &Row, asked: u64) -> Option<Result<(), String>> {
     let record = Resource::state_of::<ServiceRecord>(row).ok().flatten()?;
     // Another one that came meanwhile stands for it.
@@ -205,7 +205,7 @@ fn entry_replicas(entry: &Entry) -> u32 {
     record.map_or(1, |record| record.replicas)
 }
 
-/// Returns the service as it is wanted then, with the change in words.
+/// Returns the service with the change applied, and a description of the change.
 fn changed(entry: &Entry, change: Change, life: Life) -> Result<(&Entry, Service, String), Problem> {
     let row = &entry.row;
     let unread = |error: watershed_controller::message::DecodeError| {
@@ -265,7 +265,7 @@ fn changed(entry: &Entry, change: Change, life: Life) -> Result<(&Entry, Service
     Ok((entry, service, detail))
 }
 
-/// Finds the release that is meant: the given one, or the newest before the active one that ever came up.
+/// Finds the release to return to: the given one, or the newest one before the active release that ever became ready.
 fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64, Problem> {
     let earlier = || {
         let releases = record.releases.iter();

@@ -11,7 +11,7 @@ use crate::service::guesses::with_guesses;
 use crate::service::place::Place;
 use crate::service::reading::{Reading, Subject};
 
-/// Shows what there is of a resource.
+/// Shows the rows of a resource, or its spec and state if it has none.
 pub(crate) async fn show(
     place: &impl Place,
     _: &Principal,

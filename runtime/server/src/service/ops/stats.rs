@@ -15,7 +15,7 @@ use crate::report::{Entry, messages};
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Counts resources and what was done to them.
+/// Returns counts of resources and of the work done.
 pub(crate) async fn stats(
     place: &impl Place,
     _: &Principal,
@@ -26,7 +26,7 @@ pub(crate) async fn stats(
     Ok(document(place.project(), &stats, &entries, place.life()))
 }
 
-/// Writes the same numbers as Prometheus reads them.
+/// Returns the same counts in Prometheus' text format.
 pub(crate) async fn prometheus(
     place: &impl Place,
     _: &Principal,
@@ -67,7 +67,7 @@ async fn counted(place: &impl Place) -> Result<(Stats, Vec<Entry>), Problem> {
     Ok((stats, listing.entries))
 }
 
-/// Returns the time when all was well last: now, if it has been so since everything settled.
+/// Returns the time of the last success: now, if it came after the last convergence and nothing runs since.
 fn last_success(kept: Time, stats: &Stats) -> Time {
     let settled = stats.last_convergence.as_ref().map_or(0, |last| last.at.0);
     let rests = stats.running == 0 && stats.pending.values().sum::<u64>() == 0;

@@ -12,7 +12,7 @@ use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::reading::Reading;
 
-/// Tells how resources stand: those named, those selected, or all.
+/// Returns the state of resources: of those named, those selected, or all.
 pub(crate) async fn status(
     place: &impl Place,
     _: &Principal,

@@ -50,8 +50,7 @@ pub(crate) async fn test(
     tested
 }
 
-/// The models that are meant: those named, or by name all of the selected ones that have tests, and those whose files
-/// can't be read: what tests they have is not known.
+/// Returns the models to test: those named, or the selected ones with tests or with unreadable files.
 ///
 /// # Errors
 /// When a name is unknown, means several, or is none of a model, or nothing is selected.
@@ -94,7 +93,7 @@ fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Pro
     typed.iter().map(find).collect()
 }
 
-/// The rows with what the files say now, where they were edited since the catalog was written.
+/// Replaces the specs in stored rows by those of the files, where a file was edited since.
 fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>> {
     let declared: BTreeMap<Key, &Arc<Row>> = declared.iter().map(|e| (e.row.key(), &e.row)).collect();
     let edited = |row: Arc<Row>| match declared.get(&row.key()).filter(|now| now.error.is_none()) {
@@ -108,7 +107,7 @@ fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>> {
     rows.into_iter().map(edited).collect()
 }
 
-/// Runs the tests of these models.
+/// Runs the tests of models and returns the results.
 async fn tested(
     engine: &dyn Olap,
     project: &Project,
@@ -164,7 +163,7 @@ async fn tested(
     }
 }
 
-/// The number of tests that a model declares; one where its files can't be read, as something was to be tested.
+/// Returns the number of tests that a model declares, at least one: its files may be unreadable.
 fn declared_tests(row: &Row) -> u64 {
     let tests = spec(row).map_or(0, |spec| spec.tests.len());
     u64::try_from(tests).unwrap_or(u64::MAX).max(1)

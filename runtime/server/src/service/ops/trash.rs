@@ -20,12 +20,12 @@ use crate::report::hints::nearest;
 use crate::service::Principal;
 use crate::service::place::{Place, built_engine};
 
-/// The beginning of names that are ours.
+/// The prefix of reserved table names.
 const RESERVED: &str = "_watershed";
-/// The fewest characters of an id that name a table.
+/// The fewest characters of a table's id that find the table.
 const SHORTEST_ID: usize = 6;
 
-/// Lists the trash.
+/// Lists the tables in the trash.
 pub(crate) async fn trash_list(
     place: &impl Place,
     _: &Principal,
@@ -39,7 +39,7 @@ pub(crate) async fn trash_list(
     .await
 }
 
-/// Gives a table back to the person who asks.
+/// Restores a table from the trash.
 pub(crate) async fn trash_restore(
     place: &impl Place,
     _: &Principal,
@@ -61,7 +61,7 @@ pub(crate) async fn trash_restore(
     .await
 }
 
-/// Throws tables away for good.
+/// Deletes tables in the trash for good.
 pub(crate) async fn trash_empty(
     place: &impl Place,
     _: &Principal,
@@ -112,7 +112,7 @@ async fn with_trash<P: Place>(
     done
 }
 
-/// The trash, and what it takes to do something with it.
+/// The trash of an engine, with its limits and the resources of the project.
 struct Trash<'a> {
     tables: &'a dyn olap::Trash,
     project: &'a Project,
@@ -122,7 +122,7 @@ struct Trash<'a> {
 }
 
 impl Trash<'_> {
-    /// Lists all tables, the latest first.
+    /// Lists all tables in the trash, latest first.
     async fn all(&self) -> Result<Vec<Trashed>, Problem> {
         let all = self.tables.weigh(&self.cancel).await;
         let mut all = all.map_err(|failure| engine_problem(&failure))?;
@@ -130,7 +130,7 @@ impl Trash<'_> {
         Ok(all)
     }
 
-    /// Refuses a name that a model of the project has, for it could not be built any more, and one that is ours.
+    /// Refuses a table name that is reserved, or that a model of the project has.
     fn refuse_name(&self, to: &str, table: &Trashed) -> Result<(), Problem> {
         let hint = restore_as(table);
         let is_reserved = to
@@ -196,13 +196,13 @@ fn table(it: &Trashed, keep: Duration) -> TrashedTable {
     }
 }
 
-/// The id of a table: the end of its build's, for that begins with the time.
+/// Returns the id of a table: the second half of its build's id, for the first half begins with the time.
 fn id(it: &Trashed) -> String {
     let build = it.tag.build.simple().to_string();
     build.chars().skip(build.len() / 2).collect()
 }
 
-/// The tables of a name, or of the beginning of an id, the latest first.
+/// Finds the tables with a name, or with a prefix of an id, latest first.
 fn find_all(all: &[Trashed], typed: &str) -> Result<Vec<Trashed>, Problem> {
     let named = |it: &&Trashed| it.name.eq_ignore_ascii_case(typed);
     let mut found: Vec<Trashed> = all.iter().filter(named).cloned().collect();
@@ -225,7 +225,7 @@ fn find_all(all: &[Trashed], typed: &str) -> Result<Vec<Trashed>, Problem> {
     })
 }
 
-/// The table that a person means: of several of a name, the one that came last.
+/// Finds the table that a person means: the latest one with the name.
 fn find<'a>(all: &'a [Trashed], typed: &str) -> Result<&'a Trashed, Problem> {
     let found = find_all(all, typed)?;
     let first = found.first().map(|it| it.tag.build);
@@ -243,7 +243,7 @@ fn refused(error: &RetrieveError, table: &Trashed) -> Problem {
     }
 }
 
-/// Returns the way out where a table can't have its name back.
+/// Returns a hint for restoring a table under another name.
 fn restore_as(table: &Trashed) -> String {
     let restore = hint::operation_with("trash", ["restore", table.name.as_str()], &[("as", "NAME")]);
     format!("{restore} gives it another name")

@@ -10,7 +10,7 @@ use crate::report::document::Occasion;
 use crate::service::Principal;
 use crate::service::place::Place;
 
-/// Compiles the files, and tells what is wrong with them.
+/// Compiles the project's files and returns the findings.
 pub(crate) async fn validate(
     place: &impl Place,
     _: &Principal,
