@@ -18,7 +18,7 @@ use watershed::program::{AtRest, Hold};
 use watershed::socket::Service as _;
 use watershed::state_folder::Lock;
 
-/// Asks, and shows the answer.
+/// Sends a request to the project and shows the answer.
 pub(super) fn ask(
     console: &mut Console,
     shared: &Shared,
@@ -28,7 +28,7 @@ pub(super) fn ask(
     ask_at(console, shared, &Location::find(shared, None)?, format, request)
 }
 
-/// Asks at a project that was found, and shows the answer.
+/// Sends a request to a project whose location is known, and shows the answer.
 pub(super) fn ask_at(
     console: &mut Console,
     shared: &Shared,
@@ -53,7 +53,7 @@ pub(super) fn ask_at(
     })
 }
 
-/// Asks, and returns the end of the answer.
+/// Sends a request and returns the output, without showing anything.
 pub(super) async fn output<O: Operation>(
     shared: &Shared,
     location: &Location,
@@ -67,7 +67,7 @@ pub(super) async fn output<O: Operation>(
     ended
 }
 
-/// Returns the end of an answer.
+/// Waits for the final reply and returns the output.
 pub(super) async fn ended<O: Operation>(parts: &mut Receiver<Reply>) -> Result<O::Output, Failure> {
     let ended = loop {
         match parts.recv().await {
@@ -83,16 +83,16 @@ pub(super) async fn ended<O: Operation>(parts: &mut Receiver<Reply>) -> Result<O
     })
 }
 
-/// The parts of an answer as they come.
+/// The parts of an answer as they come, and the work behind them.
 struct Answers {
     parts: Receiver<Reply>,
-    /// The work, if it is done here.
+    /// The task of the work, if this process does it; none if the owner does.
     working: Option<JoinHandle<()>>,
-    /// The reason why what is stored is told instead of what is.
+    /// The reason why stored state is shown instead of the current one; none if it is current.
     doubt: Option<Failure>,
 }
 
-/// Ends work that nobody waits for any more.
+/// Aborts work whose answer nobody waits for any more.
 fn end(working: Option<JoinHandle<()>>) {
     if let Some(working) = working {
         working.abort();
@@ -129,12 +129,12 @@ async fn answers(shared: &Shared, location: &Location, request: Request) -> Resu
     })
 }
 
-/// Does what needs the project's files at most, whoever has the folder.
+/// Carries out a request that reads at most the project's files, without locking the state folder.
 pub(super) fn from_files(shared: &Shared, location: &Location, request: Request) -> Receiver<Reply> {
     here(shared, location, Hold::Empty, request).0
 }
 
-/// Does what is asked in this process, which holds the folder.
+/// Carries out a request in this process, which has locked the state folder.
 pub(super) fn with_lock(
     shared: &Shared,
     location: &Location,
@@ -163,12 +163,12 @@ fn purpose(request: &Request) -> Purpose {
     }
 }
 
-/// Returns true if the operation makes a state folder where there is none.
+/// Returns true if the operation creates a state folder where there is none.
 fn makes_folder(request: &Request) -> bool {
     matches!(request, Request::Gc(_) | Request::Restore(_))
 }
 
-/// Returns true if the catalog alone answers, which can be read whoever holds the folder.
+/// Returns true if the catalog alone answers the request, so that the owner need not be asked.
 fn is_stored(request: &Request) -> bool {
     use Request::{Explain, Graph, History, Status};
     matches!(request, Status(_) | Graph(_) | History(_) | Explain(_))

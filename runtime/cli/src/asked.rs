@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::project::Location;
 use super::{look, metrics, work};
 
-/// `call`
+/// Runs the command `call`.
 pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Result<Exit, Failure> {
     let location = Location::find(shared, None)?;
     let user = match &args.user {
@@ -43,7 +43,7 @@ pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Resul
     ask_at(console, shared, &location, format, ops::Call::request(request))
 }
 
-/// `alert`
+/// Runs the command `alert`.
 pub(super) fn alert(console: &mut Console, shared: &Shared, action: &AlertAction) -> Result<Exit, Failure> {
     match action {
         AlertAction::Test(args) => test(console, shared, args),
@@ -72,7 +72,7 @@ fn snooze(console: &mut Console, shared: &Shared, args: &Snooze) -> Result<Exit,
     ask(console, shared, format, request)
 }
 
-/// `report`
+/// Runs the command `report`.
 pub(super) fn report(console: &mut Console, shared: &Shared, action: &ReportAction) -> Result<Exit, Failure> {
     let ReportAction::Run(args) = action;
     if args.send {
@@ -108,7 +108,7 @@ fn rows(console: &mut Console, shared: &Shared, args: &ReportRun) -> Result<Exit
     ask(console, shared, format, ops::Report::request(request))
 }
 
-/// Rows that are shown at most.
+/// Returns the most rows that are shown.
 fn shown(console: &Console, format: Format) -> u64 {
     match console.result_is_terminal() && !look::is_for_programs(format) {
         true => look::SCREEN_LIMIT,

@@ -15,7 +15,7 @@ use super::present::Presenter;
 use super::project::Location;
 use super::session::{Purpose, Session};
 
-/// `backup`
+/// Runs the command `backup`.
 pub(super) fn backup(console: &mut Console, shared: &Shared, args: &Backup) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = BackupRequest {
@@ -25,7 +25,7 @@ pub(super) fn backup(console: &mut Console, shared: &Shared, args: &Backup) -> R
     ask(console, shared, format, ops::Backup::request(request))
 }
 
-/// `restore`
+/// Runs the command `restore`.
 pub(super) fn restore(console: &mut Console, shared: &Shared, args: &RestoreBackup) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
@@ -54,7 +54,7 @@ pub(super) fn restore(console: &mut Console, shared: &Shared, args: &RestoreBack
     })
 }
 
-/// The whole path of a file: another process may write it, which is in another folder.
+/// Returns the absolute path of a file, which a process in another folder may have to write.
 pub(super) fn absolute(file: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(file).map_err(|error| Failure {
         exit: Exit::Usage,

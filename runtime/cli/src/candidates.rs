@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 
 use clap_complete::engine::CompletionCandidate;
 
-/// Finds the names that begin as typed.
+/// A function that finds the names with a typed prefix.
 pub(super) type FindNames = fn(&OsStr) -> Vec<CompletionCandidate>;
 
 static FIND_NAMES: OnceLock<FindNames> = OnceLock::new();
 
-/// Sets how names are found, when a shell asks for candidates.
+/// Sets the function that finds names when a shell asks for candidates.
 pub(super) fn find_names_by(find: FindNames) {
     FIND_NAMES.get_or_init(|| find);
 }
 
-/// Names of the project's resources that begin as typed; none unless a shell asks for candidates.
+/// Returns the names of resources with a typed prefix; none unless a shell asks for candidates.
 pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     FIND_NAMES.get().map(|find| find(typed)).unwrap_or_default()
 }

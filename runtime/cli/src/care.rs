@@ -10,7 +10,7 @@ use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::project::Location;
 
-/// `doctor`
+/// Runs the command `doctor`.
 pub(super) fn doctor(console: &mut Console, shared: &Shared, args: &Doctor) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
@@ -22,7 +22,7 @@ pub(super) fn doctor(console: &mut Console, shared: &Shared, args: &Doctor) -> R
     ask_at(console, shared, &location, format, request)
 }
 
-/// `gc`
+/// Runs the command `gc`.
 pub(super) fn gc(console: &mut Console, shared: &Shared, _args: &Gc) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     ask(console, shared, format, ops::Gc::request(NoInput {}))

@@ -14,7 +14,7 @@ use super::present::Presenter;
 use super::project::Location;
 use crate::render::ci;
 
-/// `validate`
+/// Runs the command `validate`.
 pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) -> Result<Exit, Failure> {
     let known = [Format::Text, Format::Json, Format::Sarif, Format::Github];
     let format = choose_format(shared, &known, Format::Text)?;
@@ -42,8 +42,7 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
     })
 }
 
-/// Returns the project's folder as seen from the current one, where a workflow runs: paths of findings are relative to
-/// that.
+/// Returns the project's folder relative to the current one, to which a CI workflow's findings are relative.
 fn from_here(root: &Path) -> PathBuf {
     let here = std::env::current_dir()
         .and_then(|here| here.canonicalize())
@@ -52,7 +51,7 @@ fn from_here(root: &Path) -> PathBuf {
     root.strip_prefix(&here).map(Path::to_owned).unwrap_or_default()
 }
 
-/// `schema`
+/// Runs the command `schema`.
 pub(super) fn schema(console: &mut Console, shared: &Shared, args: &Schema) -> Result<Exit, Failure> {
     choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let Some(kind) = &args.kind else {
@@ -73,7 +72,7 @@ pub(super) fn schema(console: &mut Console, shared: &Shared, args: &Schema) -> R
     Ok(Exit::Converged)
 }
 
-/// `compile`
+/// Runs the command `compile`.
 pub(super) fn compile(console: &mut Console, shared: &Shared, args: &Compile) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;

@@ -15,12 +15,12 @@ use super::console::Console;
 use super::failure::Failure;
 use super::project::Location;
 
-/// Set by the shell when it asks for candidates.
+/// The variable that the shell sets when it asks for candidates.
 const ASKED: &str = "WATERSHED_COMPLETE";
-/// The shell that asks: the variable is gone when names are looked for.
+/// The shell that asks, kept since the variable is removed before names are looked for.
 static ASKS: OnceLock<OsString> = OnceLock::new();
 
-/// Answers a shell that asks for candidates; false when nobody asked.
+/// Answers a shell that asks for candidates. Returns false if none asked.
 pub(super) fn answer() -> bool {
     let Some(shell) = std::env::var_os(ASKED) else {
         return false;
@@ -47,8 +47,9 @@ pub(super) fn run(console: &mut Console, args: &Completions) -> Result<Exit, Fai
     Ok(Exit::Converged)
 }
 
-/// Names of the project's resources that begin as typed. The files say them, so nothing is locked or waited for; what
-/// goes wrong completes nothing.
+/// Returns the names of resources with a typed prefix, read from the files alone, so that no lock is needed.
+///
+/// An error completes nothing.
 fn names_like(typed: &OsStr) -> Vec<CompletionCandidate> {
     // Bash takes what it is given into the line as it is, and hands it back so.
     let is_bash = ASKS.get().is_some_and(|shell| shell == "bash");
@@ -67,7 +68,7 @@ fn names_like(typed: &OsStr) -> Vec<CompletionCandidate> {
     fits.map(candidate).collect()
 }
 
-/// A word of bash that means a text: whatever has a meaning to the shell stands behind a backslash.
+/// Escapes a text for bash: a backslash before each character with a meaning to the shell.
 fn escaped(text: &str) -> String {
     let mut word = String::with_capacity(text.len());
     for c in text.chars() {
@@ -79,8 +80,9 @@ fn escaped(text: &str) -> String {
     word
 }
 
-/// Names of the project that a command line is about; none if there is no project. Names that stand for several kinds
-/// have theirs before them.
+/// Returns the names of resources in the command line's project; none without a project.
+///
+/// Names that several kinds share have their kind before them.
 pub(super) fn names_in(args: &[OsString]) -> Vec<String> {
     let names = declared_names(args).unwrap_or_default();
     let is_shared = |name: &str| names.iter().filter(|(_, other)| other == name).count() > 1;
@@ -93,8 +95,7 @@ pub(super) fn names_in(args: &[OsString]) -> Vec<String> {
     own.into_iter().chain(made_up).map(name).collect()
 }
 
-/// The only kind that a command takes names of. Where an option stands before the command nothing is known, for the word may be
-/// the option's.
+/// Returns the only kind whose names the command takes; none if it takes several, or an option stands before it.
 fn kind_asked(args: &[OsString]) -> Option<&'static str> {
     // It takes explores and canvases.
     if args
@@ -114,7 +115,7 @@ fn kind_asked(args: &[OsString]) -> Option<&'static str> {
     }
 }
 
-/// Kinds and names of the resources that a command line may name.
+/// Returns the kinds and names of the resources that the command line may name.
 fn declared_names(args: &[OsString]) -> Option<Vec<(String, String)>> {
     let shared = options_in(args)?;
     let location = Location::find(&shared, None).ok()?;
@@ -133,7 +134,7 @@ fn declared_names(args: &[OsString]) -> Option<Vec<(String, String)>> {
     )
 }
 
-/// The command line that is still being typed.
+/// Returns the command line that is still being typed.
 fn typed_so_far() -> Vec<OsString> {
     std::env::args_os()
         .skip_while(|arg| arg != "--")
@@ -141,7 +142,7 @@ fn typed_so_far() -> Vec<OsString> {
         .collect()
 }
 
-/// The project's options of a command line: whatever does not fit is left out.
+/// Parses the project's options of a command line, ignoring everything else.
 fn options_in(typed: &[OsString]) -> Option<Shared> {
     let mut args: Vec<OsString> = vec!["watershed".into(), "status".into()];
     for pair in typed.windows(2) {

@@ -6,7 +6,7 @@ use super::args::Consent;
 use super::console::Console;
 use super::failure::Failure;
 
-/// Asks a person whether to go on; elsewhere `--yes` has to say so.
+/// Asks a person for consent before something is lost; without a terminal, `--yes` is required.
 ///
 /// # Errors
 /// When nobody can be asked, or the answer is no.

@@ -13,7 +13,7 @@ use crate::render::Colour;
 use crate::render::palette::{BAD, HINT};
 use crate::render::status::Listing;
 
-/// The form of a result, chosen from `--format`, `--json` and what the command can write.
+/// Returns the format of the result: that of `--format` or `--json`, if the command can write it, or the default.
 pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) -> Result<Format, Failure> {
     use clap::ValueEnum as _;
     let wanted = if shared.json {
@@ -44,7 +44,7 @@ pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) 
     Err(Failure::usage(format!("`{typed}` does not fit this command")).hint(format!("it writes {list}")))
 }
 
-/// Returns true if the result is read by a program as JSON, which gets its mistakes as JSON too. Options may be wrong.
+/// Returns true if the command line asks for JSON, so that its errors are written as JSON too. Options may be invalid.
 pub(super) fn wants_json(args: &[std::ffi::OsString]) -> bool {
     let mut words = args
         .iter()
@@ -63,33 +63,33 @@ pub(super) fn wants_json(args: &[std::ffi::OsString]) -> bool {
     false
 }
 
-/// The verbosity of standard error.
+/// The amount of output on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verbosity {
-    /// Only what is wrong.
+    /// Only errors and warnings.
     Quiet,
-    /// Messages that a person wants to see.
+    /// Messages for a person too.
     Normal,
-    /// Each resource as it is done.
+    /// A line for each resource too.
     Verbose,
 }
 
-/// Tells whether a moving progress bar is drawn.
+/// The form of progress reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// On standard error, which is a terminal.
+    /// A moving bar on standard error, which is a terminal.
     Bar,
-    /// None.
+    /// No progress bar.
     Off,
 }
 
-/// The two streams of the program.
+/// The output streams of the program: the result, and messages.
 pub(super) struct Console {
     out: AutoStream<io::Stdout>,
     err: AutoStream<io::Stderr>,
     pub verbosity: Verbosity,
     pub progress: Progress,
-    /// The lines of a status.
+    /// The choice of lines in a status.
     pub listing: Listing,
     /// The runtime, which knows what is not shown.
     pub runtime: Runtime,
@@ -111,7 +111,7 @@ impl Console {
         console
     }
 
-    /// Before options are known.
+    /// Returns a console for use before the options are parsed.
     pub(super) fn plain(choice: ColorChoice, runtime: Runtime) -> Self {
         Self {
             out: AutoStream::new(io::stdout(), choice),
@@ -123,17 +123,17 @@ impl Console {
         }
     }
 
-    /// Writes a part of the result, without secrets.
+    /// Writes a part of the result, with secrets redacted.
     pub(super) fn result(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(self.runtime.redact(text).as_bytes())
     }
 
-    /// Writes rows, which are shown as they are.
+    /// Writes rows unchanged, without looking for secrets.
     pub(super) fn rows(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Writes one JSON value of the result in a line of its own.
+    /// Writes a JSON value as a line of the result.
     pub(super) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
@@ -142,7 +142,7 @@ impl Console {
         Ok(self.out.flush()?)
     }
 
-    /// Writes the document that is the whole result.
+    /// Writes a document as the whole result.
     pub(super) fn document(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let mut writer = io::BufWriter::new(&mut self.out);
         serde_json::to_writer_pretty(&mut writer, value)?;
@@ -150,24 +150,24 @@ impl Console {
         Ok(writer.flush()?)
     }
 
-    /// A raw writer of the result, for rows in bulk.
+    /// Returns a raw writer of the result, for rows in bulk.
     pub(super) fn writer(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// Says something beside the result; lost when nobody reads it.
+    /// Writes a message to standard error, and ignores errors.
     pub(super) fn say(&mut self, text: &str) {
         let _ = self.err.write_all(self.runtime.redact(text).as_bytes());
     }
 
-    /// Says something beside the result, unless asked to be quiet.
+    /// Writes a message to standard error, unless `--quiet` was given.
     pub(super) fn note(&mut self, text: &str) {
         if self.verbosity > Verbosity::Quiet {
             self.say(text);
         }
     }
 
-    /// Says why the command ended without a result.
+    /// Reports the failure that ended the command.
     pub(super) fn failure(&mut self, failure: &Failure) {
         if let Some(drawn) = failure.drawn() {
             return self.say(&drawn);
@@ -178,7 +178,7 @@ impl Console {
         }
     }
 
-    /// Returns true if a bar moves while the work goes on.
+    /// Returns true if a progress bar is drawn for this format.
     pub(super) fn shows_progress(&self, format: Format) -> bool {
         self.progress == Progress::Bar && format == Format::Text
     }
@@ -191,7 +191,7 @@ impl Console {
         }
     }
 
-    /// Returns true if what is said beside the result has colours.
+    /// Returns the colour setting of standard error.
     pub(super) fn err_colour(&self) -> Colour {
         match self.err.current_choice() {
             ColorChoice::Never => Colour::Off,
@@ -199,24 +199,24 @@ impl Console {
         }
     }
 
-    /// Returns true if the result is read by a person at a terminal.
+    /// Returns true if the result goes to a terminal.
     pub(super) fn result_is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Columns of the terminal that reads the result; wide where nobody looks.
+    /// Returns the width of the terminal that the result goes to, in columns; none if it goes elsewhere.
     pub(super) fn result_width(&self) -> Option<u16> {
         self.result_is_terminal().then(console_width).flatten()
     }
 }
 
-/// Columns of the terminal, if there is one.
+/// Returns the width of the terminal, in columns; none without a terminal.
 pub(super) fn console_width() -> Option<u16> {
     let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0))
 }
 
-/// Colour as `--color`, NO_COLOR and the terminals want it.
+/// Converts `--color` to the setting of the output streams.
 pub(super) fn choice(color: Color) -> ColorChoice {
     match color {
         Color::Auto => ColorChoice::Auto,
@@ -225,7 +225,7 @@ pub(super) fn choice(color: Color) -> ColorChoice {
     }
 }
 
-/// `--color` before options are parsed, for mistakes in them.
+/// Finds `--color` before the options are parsed, for errors in them.
 pub(super) fn choice_in(args: &[std::ffi::OsString]) -> ColorChoice {
     let mut words = args.iter().filter_map(|arg| arg.to_str());
     while let Some(word) = words.next() {

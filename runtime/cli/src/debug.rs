@@ -9,7 +9,7 @@ use super::ask::ask;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 
-/// `debug check`
+/// Runs the command `debug check`.
 pub(super) fn debug(console: &mut Console, shared: &Shared, args: &Debug) -> Result<Exit, Failure> {
     match args.what {
         Debugging::Check => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use watershed_api::documents::{Event, LastRun, Outcome, ResourceName};
 
-/// The failures that stand, with how often each came.
+/// The failures that persist, with the number of times that each was repeated.
 #[derive(Debug, Default)]
 pub(super) struct Failing(BTreeMap<ResourceName, Standing>);
 
@@ -16,19 +16,19 @@ struct Standing {
     times: u64,
 }
 
-/// The news of the end of a run.
+/// The novelty of a run's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// It says something new.
+    /// The end says something new.
     News,
-    /// It says what was told already, and came by itself.
+    /// The same failure came again by itself, without a person's request.
     Again,
-    /// It says something new of what had failed so many times in the same way.
+    /// The end says something new, after the previous failure came this many times.
     Over(u64),
 }
 
 impl Failing {
-    /// Takes the end of a run.
+    /// Records the end of a run, and returns its novelty.
     pub(super) fn hear(&mut self, event: &Event) -> Heard {
         let Event::ResourceFinished {
             resource, run, error, ..
@@ -63,7 +63,7 @@ impl Failing {
     }
 }
 
-/// Returns true if a run came of the clock or of something outside. Whoever edits a file or asks is told in any case.
+/// Returns true if a timer, a retry or something outside triggered the run. Edits and requests are always reported.
 fn comes_by_itself(run: &LastRun) -> bool {
     run.reason.is_timed() || run.chain.iter().any(|link| link.reason.is_timed())
 }

@@ -8,7 +8,7 @@ use watershed_api::{Code, Exit, Problem};
 
 use super::mistake::Mistake;
 
-/// A command that ends without a result: what was attempted, what may help, the exit code.
+/// A command that ends without a result: the attempt, a hint, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub exit: Exit,
@@ -34,7 +34,7 @@ impl Failure {
         self
     }
 
-    /// Returns true if whoever read the output went away.
+    /// Returns true if the reader of the output has closed it.
     pub(super) fn is_closed_pipe(&self) -> bool {
         let closed = |cause: &(dyn std::error::Error + 'static)| {
             cause
@@ -49,7 +49,7 @@ impl Failure {
         self.error.chain().any(|cause| cause.is::<io::Error>())
     }
 
-    /// The same about a statement, which stands in a file of that name or was typed.
+    /// Adds the statement that failed, with the name of its file or of typed text.
     pub(super) fn about(mut self, name: &str, sql: &str) -> Self {
         if let Some(mistake) = self.error.downcast_mut::<Mistake>() {
             mistake.text = Some((name.to_owned(), sql.to_owned()));
@@ -57,13 +57,13 @@ impl Failure {
         self
     }
 
-    /// Draws a mistake in a statement over its line; none of other failures.
+    /// Draws an error in a statement over its line; none for other failures.
     pub(super) fn drawn(&self) -> Option<String> {
         let mistake = self.error.downcast_ref::<Mistake>()?;
         mistake.drawn(self.hint.as_deref())
     }
 
-    /// The document that says the same.
+    /// Returns the failure as a document.
     pub(super) fn document(&self, runtime: &Runtime) -> ErrorDocument {
         let mistake = self.error.downcast_ref::<Mistake>();
         let code = match mistake {
@@ -84,14 +84,14 @@ impl Failure {
         }
     }
 
-    /// The message with its causes, outermost first.
+    /// Returns the message with its causes, outermost first.
     pub(super) fn message(&self) -> String {
         let parts: Vec<String> = self.error.chain().map(ToString::to_string).collect();
         parts.join(": ")
     }
 }
 
-/// Output could not be written: whoever read it is gone, or the disk is full.
+/// Converts an error in writing output: its reader is gone, or the disk is full.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self {
@@ -115,12 +115,12 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// The process that did the work ended before it was done.
+/// The error that the process that did the work ended before the answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the work is not done")]
 pub(super) struct OwnerEnded;
 
-/// A request without an answer, as the program ends with it.
+/// Converts the problem of a request to the failure that ends the program.
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         let error = match problem.at {

@@ -7,7 +7,7 @@ use clap::Command;
 use super::console::console_width;
 use crate::render::paragraph::paragraph;
 
-/// The commands, in the words and the order of `docs/cli.md`.
+/// The groups of commands, with titles and order as in `docs/cli.md`.
 pub(super) const GROUPS: [(&str, &[&str]); 7] = [
     ("Begin", &["init"]),
     (
@@ -42,12 +42,12 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
     ("Editors", &["schema", "lsp", "completions"]),
 ];
 
-/// Columns of the longest command.
+/// Width of the longest command's name, in columns.
 const NAME: usize = 13;
-/// Wider lines tire.
+/// Largest width of the help, in columns: wider lines are hard to read.
 const WIDEST: u16 = 100;
 
-/// The program's own help with its commands in groups.
+/// Returns the program's command line with a help that groups its commands.
 pub(super) fn grouped(command: Command) -> Command {
     let width = console_width().map_or(WIDEST, |width| width.min(WIDEST));
     let style = *command.get_styles().get_header();
@@ -78,7 +78,7 @@ pub(super) fn grouped(command: Command) -> Command {
         .mut_subcommands(|own| own.hide(true))
 }
 
-/// `help COMMAND` as clap reads it: its own command of that name would be listed beside the groups.
+/// Rewrites `help COMMAND` as `COMMAND --help`: clap's own `help` would be listed beside the groups.
 pub(super) fn without_help_command(args: &[OsString]) -> Vec<OsString> {
     let mut args = args.to_vec();
     if args.get(1).is_some_and(|word| word == "help") {

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Commands of other programs, with what to say.
+/// Commands of other programs, each with its hint.
 const COMMANDS: &[(&str, &str)] = &[
     ("apply", "`watershed run` brings the project up to date"),
     ("build", "`watershed run` brings the project up to date"),
@@ -58,7 +58,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options of other programs, with what to say.
+/// Options of other programs, each with its hint.
 const OPTIONS: &[(&str, &str)] = &[
     (
         "--full-refresh",
@@ -94,7 +94,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("-t", "`--environment NAME` chooses the environment"),
 ];
 
-/// Returns the message for an error of the command line, if a command of another program was typed.
+/// Returns the message and hint for a command or option of another program; none for other errors.
 pub(super) fn foreign(error: &clap::Error) -> Option<(String, &'static str)> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

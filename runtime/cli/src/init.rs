@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::project::{DBT, DBT_MANIFEST, is_project};
 use crate::render::palette::{DIM, GOOD, STRONG};
 
-/// A file of a template: where it goes, and what it holds.
+/// A file of a template: its path and its content.
 type File = (&'static str, &'static [u8]);
 
 macro_rules! files {
@@ -27,10 +27,10 @@ macro_rules! files {
 
 const EMPTY: &[File] = files!("empty": "watershed.yaml", "models/numbers.sql", "models/even_numbers.sql");
 
-/// The whole of it, as the README goes through it.
+/// The complete template of flights, which the README walks through.
 const FLIGHTS: &[File] = include!(concat!(env!("OUT_DIR"), "/flights.rs"));
 
-/// The files of a template, and the model to look at first.
+/// Returns the files of a template, and the model to look at first.
 fn template(which: Template) -> (&'static [File], &'static str) {
     match which {
         Template::Empty => (EMPTY, "even_numbers"),
@@ -38,11 +38,11 @@ fn template(which: Template) -> (&'static [File], &'static str) {
     }
 }
 
-/// The advice for a project of Rill.
+/// The hint for a project of Rill.
 const RILL: &str = "nothing has to be written: `watershed run` builds it as it is, `watershed validate` says what would be \
                     different (docs/from-rill.md)";
 
-/// Writes a project and says what to do next. Nothing that is there is overwritten.
+/// Writes a new project and says what to do next. No existing file is overwritten.
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Init) -> Result<Exit, Failure> {
     let here = PathBuf::from(".");
     let folder = args.target.as_ref().or(shared.dir.as_ref()).unwrap_or(&here);
@@ -114,7 +114,7 @@ fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::write(path, content)
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for the shell, where it needs quotes.
 fn for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+~".contains(c);
     match word.chars().all(is_plain) {

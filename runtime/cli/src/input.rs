@@ -8,14 +8,14 @@ use watershed_api::Exit;
 
 use super::failure::Failure;
 
-/// Returns the first `most` bytes of a file; `-` is standard input.
+/// Returns the first `most` bytes of a file, or all of a shorter one; `-` is standard input.
 pub(super) fn bytes(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::new();
     let read = open(file).and_then(|open| open.take(most).read_to_end(&mut content));
     read.map(|_| content).map_err(|error| unreadable(file, error))
 }
 
-/// Returns the first `most` bytes of a file as text; `-` is standard input.
+/// Returns the first `most` bytes of a text file, or all of a shorter one; `-` is standard input.
 pub(super) fn text(file: &Path, most: u64) -> Result<String, Failure> {
     let mut content = String::new();
     let read = open(file).and_then(|open| open.take(most).read_to_string(&mut content));

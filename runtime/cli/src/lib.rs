@@ -86,7 +86,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Writes the document of a failure where a program reads the result.
+/// Writes the document of a failure, if a program reads the result as JSON.
 fn end_with_document(console: &mut Console, args: &[OsString], failure: &Failure) {
     // Where it can't be written nobody reads it.
     if console::wants_json(args) {
@@ -94,7 +94,7 @@ fn end_with_document(console: &mut Console, args: &[OsString], failure: &Failure
     }
 }
 
-/// Reads the command line. Help, versions and mistakes are printed here.
+/// Parses the command line, and prints help, versions and errors.
 fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
     let choice = console::choice_in(args);
     let clap_choice = match choice {
@@ -134,7 +134,7 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
     })
 }
 
-/// A command that needs the name of a resource and was given none: the names to choose from.
+/// Returns the error of a command without the required resource, with the names to choose from; none for other errors.
 fn nameless(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let is_name = |missing: &String| missing.starts_with("<NAME>") || missing.starts_with("<API>");
@@ -154,10 +154,10 @@ fn nameless(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
     })
 }
 
-/// Names of resources in a hint.
+/// Most names of resources in a hint.
 const MOST_NAMES: usize = 12;
 
-/// The message of a mistake in the command line, without the usage below it.
+/// Returns the message of an error in the command line, without the usage.
 fn first_paragraph(error: &clap::Error) -> String {
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.trim().is_empty());
@@ -166,12 +166,12 @@ fn first_paragraph(error: &clap::Error) -> String {
     message.strip_prefix("error: ").unwrap_or(&message).to_owned()
 }
 
-/// The command line, for parsing and for completions.
+/// Returns the definition of the command line, for parsing and completions.
 fn command() -> clap::Command {
     Cli::command().version(version()).propagate_version(true)
 }
 
-/// The same with a short help that has a command's own options alone: those of every command are in the long one.
+/// Limits the short help to a command's own options; the long help has those of every command too.
 fn folded(command: clap::Command) -> clap::Command {
     let fold = |arg: clap::Arg| match arg.is_global_set() {
         true => arg.hide_short_help(true),
@@ -187,14 +187,14 @@ fn folded(command: clap::Command) -> clap::Command {
     })
 }
 
-/// The end of a command's short help.
+/// The last line of a command's short help, which points to the long one.
 const FOLDED: &str =
     "Every command also takes `-C DIR`, `-e KEY=VALUE`, `--json`, `-q`, `-v` and more: `--help` lists them.";
 
-/// The engine that the program is linked with: asking it would load it for a word.
+/// The version of the linked engine, written here since asking the engine would load it.
 const ENGINE: &str = "1.5.5";
 
-/// Versions of the program and its engine, and the commit that it was built from.
+/// Returns the versions of the program and its engine, and the commit of the build.
 fn version() -> String {
     let commit = option_env!("WATERSHED_COMMIT").unwrap_or("unknown");
     format!("{} (duckdb {ENGINE}, commit {commit})", env!("CARGO_PKG_VERSION"))
@@ -250,11 +250,12 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// The time for which threads that read or write are waited for when a command is over. What a disk that does not answer
-/// holds up has nothing to do with how the command ended.
+/// The time that blocked threads have to end after a command.
+///
+/// What a disk that does not answer holds up has nothing to do with how the command ended.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
-/// Runs a command's work to its end.
+/// Runs a command's future to its end.
 fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = runtime()?;
     let done = runtime.block_on(work);
@@ -262,7 +263,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
     done
 }
 
-/// The threads that the commands run on.
+/// Returns the runtime that commands run on.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -295,8 +296,9 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
     }
 }
 
-/// A panic is a defect of the program: say so calmly, with what to do. Work that is under way is finished or stopped
-/// in order by whoever waits for it.
+/// Sets a panic hook that reports a defect, and what to do about it.
+///
+/// Work that is under way is finished or stopped in order by whoever waits for it.
 fn apologise_on_panic(runtime: Runtime) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -323,7 +325,7 @@ fn apologise_on_panic(runtime: Runtime) {
 
 #[cfg(test)]
 mod tests {
-    /// The text of a document of the repository.
+    /// Reads a document in `docs`, for tests.
     fn page(path: &str) -> String {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         std::fs::read_to_string(root.join(path)).unwrap()

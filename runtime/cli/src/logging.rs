@@ -9,11 +9,12 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 use super::args::{LogFormat, Shared};
 use watershed::Runtime;
 
-/// Sets the filter by hand, in the words of `tracing`.
+/// The variable with a filter of log lines, in the syntax of `tracing`.
 const FILTER: &str = "WATERSHED_LOG";
 
-/// Begins to log: errors, with `-vv` what the program does, with `WATERSHED_LOG` anything. What invocations say is
-/// kept whatever is shown.
+/// Starts logging to standard error: errors, more with `-vv`, or what `WATERSHED_LOG` says.
+///
+/// Log lines of invocations are stored in any case.
 pub(super) fn begin(shared: &Shared, runtime: &Runtime) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
@@ -40,7 +41,7 @@ pub(super) fn begin(shared: &Shared, runtime: &Runtime) {
         .try_init();
 }
 
-/// Standard error without secrets. An event is written in one piece.
+/// Standard error with secrets redacted. An event is written in one piece.
 struct Hiding(io::Stderr, Runtime);
 
 impl Write for Hiding {

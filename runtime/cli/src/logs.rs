@@ -9,7 +9,7 @@ use super::ask::ask;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 
-/// `logs`
+/// Runs the command `logs`.
 pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
     let request = ops::Logs::request(LogsRequest {

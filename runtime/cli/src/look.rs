@@ -19,13 +19,13 @@ use super::input;
 use super::mistake::TYPED;
 use crate::render::status::Listing;
 
-/// Rows of a table unless `--limit` says otherwise: more than anybody reads.
+/// Most rows of a table unless `--limit` says otherwise: more than anybody reads.
 pub(super) const TABLE_LIMIT: u64 = 1_000;
-/// Rows on a terminal unless `--limit` says otherwise: about a screen.
+/// Most rows on a terminal unless `--limit` says otherwise: about a screen.
 pub(super) const SCREEN_LIMIT: u64 = 40;
-/// The first rows of a resource unless `--limit` says otherwise.
+/// Rows of a resource that `show` reads unless `--limit` says otherwise.
 const FIRST_ROWS: u64 = 10;
-/// Forms of rows.
+/// The formats in which rows can be written.
 const ROWS: [Format; 6] = [
     Format::Text,
     Format::Table,
@@ -35,7 +35,7 @@ const ROWS: [Format; 6] = [
     Format::Jsonl,
 ];
 
-/// `status`
+/// Runs the command `status`.
 pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     if args.engine {
@@ -56,7 +56,7 @@ pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> R
     )
 }
 
-/// `plan`
+/// Runs the command `plan`.
 pub(super) fn plan(console: &mut Console, shared: &Shared, args: &Plan) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let mut shared = shared.clone();
@@ -73,7 +73,7 @@ pub(super) fn plan(console: &mut Console, shared: &Shared, args: &Plan) -> Resul
     )
 }
 
-/// `graph`
+/// Runs the command `graph`.
 pub(super) fn graph(console: &mut Console, shared: &Shared, args: &Graph) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Dot, Format::Json], Format::Text)?;
     ask(
@@ -88,7 +88,7 @@ pub(super) fn graph(console: &mut Console, shared: &Shared, args: &Graph) -> Res
     )
 }
 
-/// `history`
+/// Runs the command `history`.
 pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
     ask(
@@ -107,7 +107,7 @@ pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) ->
     )
 }
 
-/// `partitions`
+/// Runs the command `partitions`.
 pub(super) fn partitions(console: &mut Console, shared: &Shared, args: &Partitions) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = PartitionsRequest {
@@ -119,7 +119,7 @@ pub(super) fn partitions(console: &mut Console, shared: &Shared, args: &Partitio
     ask(console, shared, format, ops::Partitions::request(request))
 }
 
-/// `show`
+/// Runs the command `show`.
 pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Result<Exit, Failure> {
     if let Some(file) = &args.out.out {
         let rows = Rows::Of(args.name.clone());
@@ -141,7 +141,7 @@ pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Resul
     )
 }
 
-/// `test`
+/// Runs the command `test`.
 pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = TestRequest {
@@ -152,7 +152,7 @@ pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Resul
     ask(console, shared, format, ops::Test::request(request))
 }
 
-/// `query`
+/// Runs the command `query`.
 pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Result<Exit, Failure> {
     let sql = statement(args)?;
     let timeout_ms = args
@@ -182,7 +182,7 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
     ask(console, shared, format, request).map_err(|failure| failure.about(&name, &sql))
 }
 
-/// `query --out` and `show --out`: the rows into a file.
+/// Runs `query --out` and `show --out`: writes rows to a file.
 fn export(
     console: &mut Console,
     shared: &Shared,
@@ -203,7 +203,7 @@ fn export(
     ask(console, shared, format, ops::Export::request(request))
 }
 
-/// The whole path of a file that rows are written into: another process may write it, which is in another folder.
+/// Returns the absolute path of an output file, which a process in another folder may have to write.
 pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
     if FileFormat::from_path(file).is_none() {
         let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
@@ -212,7 +212,7 @@ pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
     absolute(file)
 }
 
-/// The form of rows; `--vertical` is one of its own.
+/// Returns the format of rows; `--vertical` is a format of its own.
 pub(super) fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Failure> {
     let format = choose_format(shared, &ROWS, Format::Table)?;
     match (vertical, shared.json || shared.format.is_some()) {
@@ -225,12 +225,12 @@ pub(super) fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Fa
     }
 }
 
-/// Returns true if rows are written for programs, which read them whole.
+/// Returns true for formats that programs read, which get all rows.
 pub(super) fn is_for_programs(format: Format) -> bool {
     matches!(format, Format::Csv | Format::Json | Format::Jsonl)
 }
 
-/// The statement: given, in a file, or on standard input.
+/// Reads the statement from the argument, a file or standard input.
 fn statement(args: &Query) -> Result<String, Failure> {
     match (&args.sql, &args.file) {
         (_, Some(file)) => input::text(file, u64::MAX),

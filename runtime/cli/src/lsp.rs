@@ -32,20 +32,22 @@ use crate::render::units;
 use watershed::program::{AtRest, Hold};
 use watershed::socket::Service as _;
 
-/// The time for which a look at outputs is good. A look costs milliseconds; tables change more slowly than people ask.
+/// The time after which the columns of outputs are read again.
+///
+/// A look costs milliseconds; tables change more slowly than people ask.
 const FRESH: Duration = Duration::from_secs(5);
-/// The time between looks at files that can't be watched.
+/// The interval at which files that can't be watched are listed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Events of one save, or of a switch of branches, are told together.
+/// The time for which changed paths are gathered, so that those of one save are reported together.
 const GATHERING: Duration = Duration::from_millis(50);
-/// Columns that are read: those of the largest projects.
+/// Most columns of outputs that are read: those of the largest projects.
 const MOST_COLUMNS: u64 = 200_000;
-/// The time that the engine may take to list them.
+/// The time that the engine has to list the columns.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// More than the largest project's parse cache, in bytes.
+/// Largest parse cache that is read, in bytes: more than that of the largest project.
 const LARGEST_CACHE: usize = 256 << 20;
 
-/// `lsp`
+/// Runs the command `lsp`.
 pub(super) fn run(shared: &Shared, _: &Lsp) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     let threads = runtime.handle().clone();
@@ -76,7 +78,7 @@ pub(super) fn run(shared: &Shared, _: &Lsp) -> Result<Exit, Failure> {
     served.map(|()| Exit::Converged)
 }
 
-/// A project's folder with its state.
+/// A project on disk as the language server reads it.
 struct OnDisk {
     location: Location,
     options: watershed::Options,
@@ -158,7 +160,7 @@ impl Host for OnDisk {
     }
 }
 
-/// The looks at a project's outputs, and what the last one found.
+/// The columns of a project's outputs, and when they were last read.
 struct Outputs {
     location: Location,
     options: watershed::Options,
@@ -169,13 +171,13 @@ struct Outputs {
 #[derive(Default)]
 struct Known {
     facts: Arc<Facts>,
-    /// The beginning of the last look.
+    /// The time at which the last look began; none before the first.
     looked: Option<Instant>,
     is_looking: bool,
 }
 
 impl Outputs {
-    /// Looks again if the last look was a while ago; waits for nothing.
+    /// Starts to read the columns again if the last look was a while ago, without waiting.
     fn renew(self: &Arc<Self>) {
         let mut known = self.known.lock().unpoisoned();
         if known.is_looking || known.looked.is_some_and(|then| then.elapsed() < FRESH) {
@@ -227,7 +229,7 @@ impl Outputs {
         Some(facts)
     }
 
-    /// Asks the owner of the folder, or looks here while nobody owns it; nothing if neither can be done at once.
+    /// Asks the owner of the folder, or answers here while nobody owns it; does nothing if neither is possible at once.
     async fn ask(&self, request: Request, mut hear: impl FnMut(Reply)) -> Option<()> {
         let session = Session::open(&self.location, Purpose::Look, Some(Duration::ZERO)).await;
         let mut is_answered = false;
@@ -286,7 +288,7 @@ fn add_column(facts: &mut Facts, row: &[serde_json::Value]) {
     }
 }
 
-/// Tells the server of files that change. Where they can't be watched, all are looked at now and then.
+/// Reports changed files to the server. Files that can't be watched are looked at now and then.
 async fn watch(root: PathBuf, handle: Handle) {
     let watched = match Watcher::new() {
         Ok(watcher) => follow(watcher.subscribe(), &root, None).await,
@@ -327,7 +329,7 @@ async fn look_now_and_then(error: &WatchError, handle: &Handle) {
     }
 }
 
-/// Watches the project's folders as they are now, on a thread for work that blocks.
+/// Changes the watched folders to those of the project now, on a thread for blocking work.
 async fn follow(
     mut subscription: Subscription,
     root: &Path,
@@ -352,7 +354,7 @@ async fn follow(
     }
 }
 
-/// The paths among those seen at which project files may be, as the compiler names them.
+/// Returns the changed paths that may be project files, as the compiler names them.
 fn relevant_paths(root: &Path, seen: &ChangedPaths) -> BTreeSet<String> {
     let below = seen.paths.iter().filter_map(|path| {
         let below = path.strip_prefix(root).ok()?;

@@ -13,7 +13,7 @@ use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::input;
 
-/// `set`
+/// Runs the command `set`.
 pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = SetRequest {
@@ -23,7 +23,7 @@ pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<
     ask(console, shared, format, ops::Set::request(request))
 }
 
-/// `event`
+/// Runs the command `event`.
 pub(super) fn event(console: &mut Console, shared: &Shared, args: &Event) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let body = read(&args.file)?;
@@ -42,7 +42,7 @@ pub(super) fn event(console: &mut Console, shared: &Shared, args: &Event) -> Res
     })
 }
 
-/// Reads a file of events: one, or a list of them.
+/// Reads a file with one event, or a list of events.
 fn read(file: &Path) -> Result<String, Failure> {
     let most = u64::try_from(BODY_MAX).unwrap_or(u64::MAX).saturating_add(1);
     String::from_utf8(input::bytes(file, most)?).map_err(|_| {

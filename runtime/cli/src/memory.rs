@@ -18,14 +18,17 @@ use watershed_controller::{Event, Handle, Select};
 use super::args::Command;
 use watershed::Instance;
 
-/// Between two times that free memory is given back. It takes some milliseconds, and what is needed again soon costs
-/// a page fault.
+/// The pause between two times that free memory is returned to the system.
+///
+/// It takes some milliseconds, and what is needed again soon costs a page fault.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Work that takes longer than this is not waited for.
+/// The longest wait for work to end before memory is returned anyway.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Chooses what is done with memory that is freed, by how long a command stays. To be called before there are threads.
+/// Configures the allocator to return or to keep freed memory, by how long the command stays.
+///
+/// To be called before there are threads.
 pub(super) fn choose(command: &Command) {
     let stays = matches!(
         command,
@@ -38,7 +41,9 @@ pub(super) fn choose(command: &Command) {
     }
 }
 
-/// Gives free memory back each time that something was done and nothing is left to do, until the controller stops.
+/// Returns free memory to the system each time that work was done and nothing is left to do, until the controller
+/// stops.
+///
 /// Costs nothing while nothing happens.
 pub(super) async fn give_back_after_work(instance: Arc<Instance>) {
     let handle = instance.controller();
@@ -53,7 +58,8 @@ pub(super) async fn give_back_after_work(instance: Arc<Instance>) {
     }
 }
 
-/// Waits until something happens after `seen` and all is settled again; returns the revision by then.
+/// Waits for a change after `seen`, and until everything has settled. Returns the revision then; none if the controller
+/// stops.
 async fn work_done(handle: &Handle, mut seen: Revision) -> Option<Revision> {
     let mut watch = handle.watch(seen);
     let mut event = Some(watch.next().await?);
@@ -70,12 +76,12 @@ async fn work_done(handle: &Handle, mut seen: Revision) -> Option<Revision> {
     Some(seen)
 }
 
-/// The GNU C library's.
+/// The allocator of the GNU C library.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod allocator {
     use libc::c_int;
 
-    /// By these a person says how the C library is to allocate.
+    /// Variables by which a person configures the allocator.
     const VARIABLES: [&str; 4] = [
         "GLIBC_TUNABLES",
         "MALLOC_ARENA_MAX",
@@ -83,42 +89,48 @@ mod allocator {
         "MALLOC_TRIM_THRESHOLD_",
     ];
 
-    /// Of a process that stays: the size, in bytes, from which memory is mapped on its own, and which may stay free at
-    /// the end of an arena. Setting either keeps the library from raising both by what it sees.
+    /// The size from which an allocation is mapped on its own, and the free space kept per arena, in a process that
+    /// stays.
+    ///
+    /// In bytes. Setting either keeps the library from raising both by what it sees.
     const LARGE: c_int = 1 << 20;
 
-    /// Of a process that ends soon: the bytes by which an arena grows at least. The memory that a small project takes
-    /// comes in a few pieces instead of thousands.
+    /// The least growth of an arena in a process that ends soon, in bytes.
+    ///
+    /// The memory that a small project takes comes in a few pieces instead of thousands.
     const PIECE: c_int = 16 << 20;
 
-    /// The bytes from which memory is mapped on its own there: the most that the library would come to by itself.
+    /// The size from which an allocation is mapped on its own, in a process that ends soon, in bytes.
+    ///
+    /// The most that the library would come to by itself.
     const MAPPED: c_int = 32 << 20;
 
-    /// The bytes that may stay free at the end of an arena there.
+    /// The free space kept at the end of an arena, in a process that ends soon, in bytes.
     const KEPT: c_int = 256 << 20;
 
-    /// Returns true if nobody has said how it is to allocate.
+    /// Returns true if no variable configures the allocator, so that the program may.
     pub(super) fn is_ours() -> bool {
         VARIABLES.iter().all(|name| std::env::var_os(name).is_none())
     }
 
-    /// Has large buffers given back when they are freed, and the others share some arenas.
+    /// Configures the allocator to return large buffers when freed, and to share a few arenas.
     pub(super) fn give_back() {
         set(libc::M_MMAP_THRESHOLD, LARGE);
         set(libc::M_TRIM_THRESHOLD, LARGE);
         set(libc::M_ARENA_MAX, arenas());
     }
 
-    /// Takes large pieces, and keeps them.
+    /// Configures the allocator to grow in large steps, and to keep freed memory.
     pub(super) fn keep() {
         set(libc::M_TOP_PAD, PIECE);
         set(libc::M_MMAP_THRESHOLD, MAPPED);
         set(libc::M_TRIM_THRESHOLD, KEPT);
     }
 
-    /// Returns the number of arenas. Gaps between long-lived things fill every arena in the end, so there are fewer
-    /// than threads. Two for each core are enough; with one, threads wait for each other and an edit takes a quarter
-    /// longer.
+    /// Returns the number of arenas: two for each core.
+    ///
+    /// Gaps between long-lived things fill every arena in the end, so there are fewer than threads. With one, threads
+    /// wait for each other and an edit takes a quarter longer.
     fn arenas() -> c_int {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         c_int::try_from(2 * cores.clamp(2, 8)).unwrap_or(4)
@@ -141,7 +153,7 @@ mod allocator {
     }
 }
 
-/// Another one, which is left alone.
+/// Any other allocator, which is not configured.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 mod allocator {
     pub(super) fn is_ours() -> bool {

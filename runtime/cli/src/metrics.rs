@@ -21,7 +21,7 @@ use watershed::program::compiler_options;
 /// Largest file of a query or of attributes, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// `metrics`
+/// Runs the command `metrics`.
 pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) -> Result<Exit, Failure> {
     let format = look::form_of_rows(shared, args.vertical)?;
     let location = Location::find(shared, None)?;
@@ -66,7 +66,7 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
     ask_at(console, shared, &location, format, request)
 }
 
-/// The query in its JSON form: that of the file, with what the options say laid over it.
+/// Returns the query as JSON: that of the file, overlaid with the options.
 fn query(args: &Metrics) -> Result<Value, Failure> {
     let mut query = match &args.query {
         Some(file) => match serde_json::from_str(&input::text(file, LARGEST_FILE)?) {
@@ -136,7 +136,7 @@ fn trimmed(typed: &[String]) -> Vec<&str> {
     typed.iter().map(|one| one.trim()).collect()
 }
 
-/// A dimension; `name:grain` cuts its times.
+/// Parses a dimension; `name:grain` cuts its times to a grain.
 fn dimension(typed: &str) -> Value {
     match typed.trim().rsplit_once(':') {
         Some((name, grain)) => json!({"name": name, "grain": grain}),
@@ -144,7 +144,7 @@ fn dimension(typed: &str) -> Value {
     }
 }
 
-/// A column to sort by; `-name` sorts from the largest.
+/// Parses a column to sort by; `-name` sorts from the largest.
 fn sort(typed: &str) -> Value {
     match typed.trim().strip_prefix('-') {
         Some(name) => json!({"name": name, "desc": true}),
@@ -152,7 +152,7 @@ fn sort(typed: &str) -> Value {
     }
 }
 
-/// The attributes of the user in whose place the question is put.
+/// Returns the attributes of the user on whose behalf the query runs; none for the owner.
 pub(super) fn attributes(
     shared: &Shared,
     location: &Location,
@@ -186,7 +186,7 @@ pub(super) fn attributes(
     Err(failure.hint(hint))
 }
 
-/// The users of the manifest.
+/// Returns the mock users in the manifest.
 fn mock_users(shared: &Shared, location: &Location) -> Result<Vec<Map<String, Value>>, Failure> {
     let options = compiler_options(&super::options(shared, location));
     let users = compilation::mock_users(&location.root, options).map_err(|error| Failure {

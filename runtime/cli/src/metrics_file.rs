@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::project::Location;
 use watershed::program::Readers;
 
-/// Writes the numbers of the project as they are after a run, and how that run ended. A relative path starts from `here`.
+/// Writes the metrics of the project after a run, and the run's own, to a file. A relative path starts from `here`.
 ///
 /// # Errors
 /// When the project can't be looked at, or the file can't be written; what stood there stays.
@@ -36,7 +36,7 @@ pub(super) fn write(
     })
 }
 
-/// The page of `stats --format prometheus`; empty where nothing was ever run.
+/// Returns the page of `stats --format prometheus`; empty where nothing was ever run.
 async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure> {
     if !location.state.exists() {
         return Ok(String::new());
@@ -45,7 +45,7 @@ async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure
     Ok(page.0)
 }
 
-/// The numbers of the run itself.
+/// Returns the metrics of the run itself.
 fn run_metrics(location: &Location, exit: Exit, took: Duration) -> String {
     let name = location
         .root

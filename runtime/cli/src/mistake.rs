@@ -5,21 +5,21 @@ use watershed_api::documents::At;
 use watershed_compilers::diagnostics::{Colour, Drawn, Span, draw};
 use watershed_drivers::olap::TextPosition;
 
-/// The name of a statement that stands in no file.
+/// The name that stands for typed text in place of a file's name.
 pub(super) const TYPED: &str = "query";
 
-/// The engine's error about a statement, with the statement as far as it is known here.
+/// The engine's error in a statement, with the statement if it is known.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct Mistake {
     pub(super) message: String,
     pub(super) named: Named,
-    /// The name of the file that holds the statement, and its text.
+    /// The name of the statement's file, and its text; none if unknown.
     pub(super) text: Option<(String, String)>,
 }
 
 impl Mistake {
-    /// Returns the place, where the engine named one.
+    /// Returns the place of the error; none if the engine named none.
     pub(super) fn at(&self) -> Option<At> {
         let ((path, sql), offset) = self.text.as_ref().zip(self.named.offset)?;
         let place = TextPosition::at_byte(sql, offset.min(sql.len()));
@@ -30,7 +30,7 @@ impl Mistake {
         })
     }
 
-    /// Draws it over its line; none where no place is known.
+    /// Draws the error over its line; none if no place is known.
     pub(super) fn drawn(&self, hint: Option<&str>) -> Option<String> {
         let at = self.at()?;
         let (path, sql) = self.text.as_ref()?;

@@ -10,7 +10,7 @@ use super::ask::ask;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 
-/// `explain`
+/// Runs the command `explain`.
 pub(super) fn explain(console: &mut Console, shared: &Shared, args: &Explain) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let name = args.name.clone();
@@ -22,7 +22,7 @@ pub(super) fn explain(console: &mut Console, shared: &Shared, args: &Explain) ->
     )
 }
 
-/// `stats`
+/// Runs the command `stats`.
 pub(super) fn stats(console: &mut Console, shared: &Shared, _args: &Stats) -> Result<Exit, Failure> {
     let known = [Format::Text, Format::Json, Format::Prometheus];
     let format = choose_format(shared, &known, Format::Text)?;
@@ -33,7 +33,7 @@ pub(super) fn stats(console: &mut Console, shared: &Shared, _args: &Stats) -> Re
     ask(console, shared, format, request)
 }
 
-/// `pause`, `resume`, `cancel`
+/// Runs the commands `pause`, `resume` and `cancel`.
 pub(super) fn operate(
     console: &mut Console,
     shared: &Shared,

@@ -28,10 +28,10 @@ use crate::render::words::Sources;
 use crate::render::{data_tests, declared, fields, logs, metrics, rows, status, table, units};
 use watershed::program::{ReportedProblems, problems};
 
-/// The interval at which the bar is drawn anew while nothing happens.
+/// The interval at which the progress bar is redrawn while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows one command's replies.
+/// A presenter of one command's replies: shows each as it comes, in the format asked for.
 pub(crate) struct Presenter<'a> {
     console: &'a mut Console,
     format: Format,
@@ -40,25 +40,25 @@ pub(crate) struct Presenter<'a> {
     columns: Vec<Column>,
     rows: Vec<Vec<serde_json::Value>>,
     lines: Vec<LogLine>,
-    /// Lines of programs, where all are shown at once.
+    /// Output lines of programs, collected for formats that show all at once.
     output: Vec<OutputLine>,
-    /// The models that are called sources.
+    /// The models that files declare as sources, and that are called so.
     pub(crate) sources: Sources,
     /// The resource whose rows are shown.
     about: Option<Box<ResourceDocument>>,
     /// Remarks below a table.
     remarks: Vec<String>,
-    /// Advice below that.
+    /// Advice below the remarks.
     pub(crate) advice: Vec<String>,
-    /// Lines of resources, as their runs end.
+    /// The writer of lines for ended runs.
     ends: told::Lines,
-    /// The resources that have one.
+    /// The resources whose end was shown in a line.
     told: BTreeSet<ResourceName>,
-    /// Findings that were drawn when they came up.
+    /// Findings that were already drawn.
     drawn: ReportedProblems,
-    /// Findings of which one place was drawn.
+    /// Findings that say the same of several places, of which one was drawn.
     repeats: Repeats,
-    /// The rounds of `start` after it had converged.
+    /// The lines of `start` after it has converged; none before.
     rounds: Option<Rounds>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Shows everything up to the end, and says with which code the program ends.
+    /// Shows all replies, and returns the exit code.
     pub(super) async fn show(mut self, mut replies: mpsc::Receiver<Reply>) -> Result<Exit, Failure> {
         loop {
             let reply = match &mut self.bar {
@@ -145,7 +145,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Nothing goes on before another process has closed the file.
+    /// Reports the process that has the engine's file open, which the work waits for.
     fn waiting(&mut self, holder: &str) {
         let text = format!("{DIM}waiting until {holder} closes the engine's file{DIM:#}\n");
         let console = &mut self.console;
@@ -155,7 +155,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Shows lines of runs; a document has all of them at the end.
+    /// Shows log lines of runs, or collects them for a document.
     fn lines(&mut self, lines: Vec<LogLine>) -> Result<(), Failure> {
         match self.format {
             Format::Json => self.lines.extend(lines),
@@ -199,7 +199,7 @@ impl<'a> Presenter<'a> {
         Ok(Exit::Converged)
     }
 
-    /// `start` has done what there was to do, and goes on.
+    /// Shows the result of `start` once everything has settled, and goes on with its later events.
     fn converged(&mut self, document: &RunDocument, trouble: Option<String>) -> Result<(), Failure> {
         drop(self.bar.take());
         if let Some(trouble) = trouble {
@@ -216,7 +216,7 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
-    /// Each run as it ends, each mistake as it comes up.
+    /// Shows the line of an ended run, or a new finding.
     fn event(&mut self, event: &Event) -> Result<(), Failure> {
         if self.format != Format::Text {
             return Ok(());
@@ -260,7 +260,7 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
-    /// Rows for programs are written as they come; a table and a document need them all.
+    /// Writes rows in formats for programs at once, and collects them for a table or a document.
     fn more_rows(&mut self, more: Vec<Vec<serde_json::Value>>) -> Result<(), Failure> {
         match self.format {
             Format::Csv => rows::csv_rows(self.console.writer(), &more)?,
@@ -270,29 +270,29 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
-    /// The end of the command, with its answer.
+    /// Shows the final answer of the command.
     pub(super) fn end(mut self, answer: Answer) -> Result<Exit, Failure> {
         // The bar goes before anything is written below it.
         drop(self.bar.take());
         ends::present(answer, self)
     }
 
-    /// Returns true if `start` has told already what it did.
+    /// Returns true if `start` has already shown its result.
     pub(crate) fn has_told(&self) -> bool {
         self.rounds.is_some() && self.format == Format::Text
     }
 
-    /// The form in which the answer is shown.
+    /// Returns the format in which the answer is shown.
     pub(crate) fn format(&self) -> Format {
         self.format
     }
 
-    /// The columns that a line of the result may take; none where nobody reads it on a terminal.
+    /// Returns the width of a line of the result, in columns; none without a terminal.
     pub(crate) fn width(&self) -> Option<u16> {
         self.console.result_width()
     }
 
-    /// Shows a document as JSON, or drawn by `text`.
+    /// Shows a document as JSON, or as the text that `text` makes of it.
     pub(crate) fn document(
         self,
         document: &impl serde::Serialize,
@@ -307,7 +307,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Shows the same, and ends with the code of the document.
+    /// Shows a document as [`document`](Self::document) does, and ends with the given exit code.
     pub(crate) fn document_with_code(
         self,
         exit_code: u8,
@@ -329,7 +329,7 @@ impl<'a> Presenter<'a> {
         Ok(Exit::Converged)
     }
 
-    /// The end of what ran or looked: findings beside the result, the result, the code.
+    /// Shows the document of a run or a status: new findings, the result, the exit code.
     pub(crate) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
         match self.format {
             Format::Json => self.console.document(document)?,
@@ -363,7 +363,7 @@ impl<'a> Presenter<'a> {
         Ok(Exit::from_code(document.exit_code))
     }
 
-    /// Returns true for notes, which are told once for each edit, unless everything is wanted.
+    /// Returns true for notes, which are shown once for each edit unless `-v` is given.
     fn leaves(&self, found: &Diagnostic) -> bool {
         found.severity == Severity::Hint && self.console.verbosity < Verbosity::Verbose
     }
@@ -375,13 +375,13 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// Everything that is wrong, drawn.
+    /// Draws findings, then the other places of repeated ones.
     fn findings(&mut self, findings: &[Diagnostic]) {
         self.draw(findings);
         self.repeated();
     }
 
-    /// Draws findings; with `-v` each in full, otherwise one of those that say the same.
+    /// Draws findings: with `-v` each in full, otherwise one of those that say the same.
     fn draw(&mut self, findings: &[Diagnostic]) {
         let details = match self.console.verbosity {
             Verbosity::Verbose => Details::Shown,
@@ -395,13 +395,13 @@ impl<'a> Presenter<'a> {
         self.say(&text);
     }
 
-    /// Tells the other places of what was drawn.
+    /// Lists the other places of findings that were drawn once.
     fn repeated(&mut self) {
         let text = self.repeats.rest();
         self.say(&text);
     }
 
-    /// Writes above the bar.
+    /// Writes a message above the progress bar.
     fn say(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -423,7 +423,7 @@ impl<'a> Presenter<'a> {
         Ok(Exit::from_code(document.exit_code))
     }
 
-    /// A metrics view is shown by its fields, any other resource without rows by what its file declares.
+    /// Shows a resource without rows: a metrics view by its fields, others by their settings.
     pub(crate) fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
         let Some((columns, rows)) = fields::fields(document) else {
             let width = self.console.result_width();
@@ -524,7 +524,7 @@ impl<'a> Presenter<'a> {
     }
 }
 
-/// Returns true if a note is about what came or was edited, or stands in a file of no resource while any did.
+/// Returns true if a note is about a resource that was created or edited, or about a file of none while any was.
 fn is_new(found: &Diagnostic, document: &RunDocument) -> bool {
     let changes = &document.summary.changes;
     let mut its = document

@@ -12,26 +12,28 @@ use super::failure::Failure;
 use watershed::program::{state_name, state_problem};
 use watershed::state_folder::{STATE_FOLDER, StateFolder};
 
-/// A project's folder with everything from the command line that is about it.
+/// The location of a project, with the options on the command line that concern it.
 #[derive(Debug, Clone)]
 pub(super) struct Location {
-    /// The folder, absolute.
+    /// The project's folder, absolute.
     pub root: PathBuf,
-    /// The folder of its state.
+    /// The project's state folder.
     pub state: StateFolder,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// Variables set by hand.
+    /// Variables from the command line.
     pub variables: BTreeMap<String, String>,
-    /// The project is confined to its folder and its state.
+    /// True if the project is confined to its folder and its state.
     pub sandbox: bool,
-    /// The part of every source that is read.
+    /// The part of every source that is read; none for all of it.
     pub sample: Option<Sample>,
 }
 
 impl Location {
-    /// Finds the project: the positional argument, `--project`, or from here upwards. In a sandbox its folder becomes
-    /// the working folder of this process, as the engine looks for relative paths there first.
+    /// Finds the project: the positional argument, `--project`, or from here upwards.
+    ///
+    /// In a sandbox its folder becomes the working folder of this process, as the engine looks for relative paths there
+    /// first.
     pub(super) fn find(shared: &Shared, positional: Option<&Path>) -> Result<Self, Failure> {
         let root = match positional.or(shared.dir.as_deref()) {
             Some(folder) => named(folder)?,
@@ -62,9 +64,9 @@ impl Location {
     }
 }
 
-/// The manifest of a project of dbt.
+/// The manifest's name in projects of dbt.
 pub(super) const DBT_MANIFEST: &str = "dbt_project.yml";
-/// The advice for such a project.
+/// The hint for a project of dbt.
 pub(super) const DBT: &str = "this is a project of dbt: `watershed init NEW-FOLDER` writes one of ours, to which its models \
                               and seeds are moved; docs/from-dbt.md says what each becomes";
 
@@ -109,7 +111,7 @@ fn named(folder: &Path) -> Result<PathBuf, Failure> {
     Err(failure.hint(format!("`watershed init {}` writes one", folder.display())))
 }
 
-/// A bare word in a project may be meant as the name of a resource.
+/// Returns a hint that a bare word may name a resource of the project, not a folder.
 fn resource_hint(folder: &Path) -> Option<String> {
     let is_bare = folder.components().count() == 1;
     let name = folder

@@ -15,23 +15,23 @@ use crate::render::told::{self, Begin};
 use crate::render::units::{clock, count, duration};
 use watershed::program::problems;
 
-/// Tells round after round.
+/// The state of `start` after its first round, which shows each later round.
 pub(super) struct Rounds {
     root: PathBuf,
     project: String,
     lines: told::Lines,
-    /// Mistakes that are there at the moment.
+    /// Errors that stand now.
     errors: Vec<Diagnostic>,
     failing: Failing,
-    /// Resources that are in order after a run that was told in this round.
+    /// Resources that are in order after a run that was shown in this round.
     mended: BTreeSet<ResourceName>,
-    /// Resources that were not built in this round because of others.
+    /// Number of resources that were not built in this round because of others.
     skipped: u64,
     has_told: bool,
 }
 
 impl Rounds {
-    /// Goes on after the first round, which came to `document`.
+    /// Returns the state after the first round, whose result is `document`.
     pub(super) fn after(document: &RunDocument, root: &Path) -> Self {
         let errors = problems(document).into_iter().filter(is_error).collect();
         Self {
@@ -46,7 +46,7 @@ impl Rounds {
         }
     }
 
-    /// Tells one event.
+    /// Shows one event.
     pub(super) fn event(&mut self, console: &mut Console, event: &Event) -> Result<(), Failure> {
         match event {
             Event::ResourceFinished { resource, run, .. } => {
@@ -170,7 +170,7 @@ fn say(console: &mut Console, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Wherever they are.
+/// Returns true if two findings say the same, wherever they are.
 fn says_same(one: &Diagnostic, other: &Diagnostic) -> bool {
     (&one.code, &one.message) == (&other.code, &other.message)
 }

@@ -9,7 +9,7 @@ use super::ask::ask;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 
-/// `scale`
+/// Runs the command `scale`.
 pub(super) fn scale(console: &mut Console, shared: &Shared, args: &Scale) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = ScaleRequest {
@@ -19,7 +19,7 @@ pub(super) fn scale(console: &mut Console, shared: &Shared, args: &Scale) -> Res
     ask(console, shared, format, ops::Scale::request(request))
 }
 
-/// `restart`
+/// Runs the command `restart`.
 pub(super) fn restart(console: &mut Console, shared: &Shared, args: &Restart) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = RestartRequest {
@@ -29,7 +29,7 @@ pub(super) fn restart(console: &mut Console, shared: &Shared, args: &Restart) ->
     ask(console, shared, format, ops::Restart::request(request))
 }
 
-/// `rollback`
+/// Runs the command `rollback`.
 pub(super) fn rollback(console: &mut Console, shared: &Shared, args: &Rollback) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = RollbackRequest {

@@ -14,31 +14,32 @@ use watershed::socket::{Address, ConnectError, Connection, Listener, Replies, re
 use watershed::state_folder::{Lock, Patience, StateFolder};
 use watershed::{Instance, Runtime};
 
-/// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer
-/// than any look takes, shorter than a person's patience.
+/// The default of `--wait`: how long to wait for a folder or an engine's file that another process holds.
+///
+/// Longer than any look takes, shorter than a person's patience.
 pub(super) const WAIT: Duration = Duration::from_secs(10);
-/// The time in which work has to return when an instance is closed.
+/// The time that runs have to return when an instance is closed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The purpose of a session.
+/// The purpose for which a command opens a state folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Changes it, alone.
+    /// Changes the state, with an exclusive lock.
     Work,
-    /// Looks at it, together with others.
+    /// Reads the state, with a lock shared with other readers.
     Look,
 }
 
-/// The process that works on a folder for a command.
+/// The process that carries out a command.
 pub(super) enum Session {
-    /// This process.
+    /// This process, which has locked the folder.
     Here(Lock),
-    /// The process that owns it.
+    /// The process that owns the folder, at the other end of a connection.
     There(Connection),
 }
 
 impl Session {
-    /// Takes the folder, or connects to its owner; waits a while for one that does neither.
+    /// Locks the folder, or connects to its owner; waits a while if neither is possible.
     pub(super) async fn open(
         location: &Location,
         purpose: Purpose,
@@ -67,12 +68,12 @@ impl Session {
     }
 }
 
-/// Returns true if the owner of the folder is there and says nothing.
+/// Returns true if the owner of the folder exists and gives no answer.
 pub(super) fn is_silence(failure: &Failure) -> bool {
     matches!(failure.error.downcast_ref(), Some(ConnectError::Silent { .. }))
 }
 
-/// A sandbox is not what the owner works in unless it says so.
+/// Refuses an owner that is not confined, if the command asks for a sandbox.
 fn refuse_unconfined(location: &Location, connection: &Connection) -> Result<(), Failure> {
     match connection.owner() {
         Some(owner) if location.sandbox && !owner.sandbox => {
@@ -106,7 +107,8 @@ fn unreachable(location: &Location, error: ConnectError) -> Failure {
     }
 }
 
-/// Takes the folder for good. One that is kept converged already is left alone; a command that works on it ends.
+/// Locks the folder exclusively, after a wait for commands that work on it. Fails at once if a process keeps it
+/// converged.
 pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<Lock, Failure> {
     let patience = Patience::new(wait.unwrap_or(WAIT));
     loop {
@@ -129,7 +131,7 @@ pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<L
     }
 }
 
-/// Opens an instance on a folder that this process holds, and answers others on its socket.
+/// Opens an instance on a locked folder, and answers other processes on its socket.
 pub(super) async fn open_instance(
     runtime: &Runtime,
     state: &StateFolder,
@@ -147,7 +149,7 @@ pub(super) async fn open_instance(
     Ok((instance, listener.ok()))
 }
 
-/// Answers who is still waiting, then closes.
+/// Answers the waiting requests, then closes the instance.
 pub(super) async fn close_instance(
     instance: &Instance,
     listener: Option<Listener>,
@@ -161,7 +163,7 @@ pub(super) async fn close_instance(
     closed.map_err(|error| close_problem(&error, &state.path()))
 }
 
-/// The end of a command's work. A terminal that was closed takes no more of its output, which is no failure.
+/// Returns the exit code of a command after its output. Failing to write to a closed terminal is no failure.
 pub(super) fn ended(shown: Result<Exit, Failure>, stop: &Stop) -> Result<Exit, Failure> {
     match shown {
         Err(failure) if failure.is_output() && stop.exit() == Some(Exit::HungUp) => Ok(Exit::HungUp),
@@ -169,7 +171,7 @@ pub(super) fn ended(shown: Result<Exit, Failure>, stop: &Stop) -> Result<Exit, F
     }
 }
 
-/// Starts work whose replies are rendered meanwhile.
+/// Starts work in a task, and returns the channel of its replies.
 pub(super) fn spawn<F>(
     work: impl FnOnce(Replies) -> F,
 ) -> (tokio::task::JoinHandle<F::Output>, mpsc::Receiver<Reply>)

@@ -5,7 +5,7 @@ use watershed_api::Exit;
 use super::args::Shim;
 use super::failure::Failure;
 
-/// Serves until nothing runs and nobody is connected.
+/// Runs the shim until no process runs and nobody is connected.
 #[cfg(target_os = "linux")]
 pub(super) fn run(args: &Shim) -> Result<Exit, Failure> {
     let settings = watershed_shim::Settings {
@@ -22,7 +22,7 @@ pub(super) fn run(args: &Shim) -> Result<Exit, Failure> {
     }
 }
 
-/// There are no local processes elsewhere.
+/// Refuses to run: other systems have no local processes.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn run(_args: &Shim) -> Result<Exit, Failure> {
     Err(Failure::usage("local processes are supported on Linux alone"))

@@ -10,16 +10,19 @@ use watershed_api::Exit;
 use super::failure::Failure;
 use watershed::program::{Stop, Stopping};
 
-/// Has a file that grows beyond what the system allows fail like a full disk, instead of ending the process. A handler,
-/// as programs that are started would inherit that the signal is ignored.
+/// Makes writes beyond the system's file size limit fail like a full disk, instead of ending the process.
+///
+/// A handler, as programs that are started would inherit that the signal is ignored.
 pub(super) fn survive_file_limits() {
     if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()) {
         tracing::debug!(%error, "a file beyond the limit will end the process");
     }
 }
 
-/// Listens until the program ends, on a thread of its own: whatever the other threads are held up by, the second signal
-/// is heard. Then the process is gone at once; whatever was acknowledged is on disk.
+/// Stops the work in order at the first signal, and ends the process at the second, from a thread of its own.
+///
+/// Whatever the other threads are held up by, the second signal is heard. Then the process is gone at once; whatever
+/// was acknowledged is on disk.
 pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure {
         exit: Exit::NotNow,
@@ -46,7 +49,7 @@ pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// The end of the terminal; none where the program was started to outlive its terminal.
+    /// The signal of a closed terminal; none where the program was started to outlive its terminal.
     hangup: Option<Signal>,
 }
 
@@ -66,7 +69,7 @@ fn listening() -> io::Result<(Runtime, Signals)> {
 }
 
 impl Signals {
-    /// Resolves at the next of them. Cancel-safe.
+    /// Resolves at the next signal. Cancel-safe.
     async fn next(&mut self) -> Stopping {
         let hung_up = async {
             match &mut self.hangup {
@@ -94,7 +97,7 @@ async fn listen(stop: Stop, mut signals: Signals) {
     }
 }
 
-/// Returns true if whoever started the program had it ignore a signal, as `nohup` does.
+/// Returns true if the program was started with the signal ignored, as `nohup` does.
 #[allow(unsafe_code, reason = "there is no safe way to ask without a change")]
 fn is_ignored(kind: SignalKind) -> bool {
     let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
@@ -104,8 +107,9 @@ fn is_ignored(kind: SignalKind) -> bool {
     asked == 0 && unsafe { now.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
-/// Ends the process without what it would run at an orderly exit: the engine's library would wait there for threads that
-/// may never return.
+/// Ends the process without running exit handlers.
+///
+/// The engine's library would wait there for threads that may never return.
 #[allow(unsafe_code, reason = "there is no safe way to it")]
 fn end_at_once(exit: Exit) -> ! {
     // SAFETY: runs nothing of this process any more.

@@ -22,14 +22,13 @@ use watershed::program::{Stayed, Stop, early_end, forget_early_end};
 use watershed::state_folder::Lock;
 use watershed::{Files, Instance, Options};
 
-/// The interval at which a project whose folder was removed is looked for. It is looked for where nothing can be
-/// watched.
+/// The interval at which a project's folder is looked for after it was removed, since nothing can be watched.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Bytes by which a disk that was full has to have more room before the work is tried again.
+/// Disk space that must become free after a disk was full before work is tried again, in bytes.
 const MORE_ROOM: u64 = 1 << 20;
 
-/// `start`
+/// Runs the command `start`.
 pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Result<Exit, Failure> {
     // Whoever collects logs as JSON gets what happens as JSON too, with its dates.
     let usual = match shared.log_format {
@@ -71,12 +70,12 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
     })
 }
 
-/// Returns true if a life that began then ended for want of room.
+/// Returns true if the instance that began at a time ended because the disk was full.
 fn is_full(location: &Location, began: Time) -> bool {
     early_end(&location.state.path()).is_some_and(|ended| ended.at >= began)
 }
 
-/// Waits until there is more room than now, and enough for any work at all; no longer than until the program is stopped.
+/// Waits until the disk has more room than now and enough for any work, or until the program is stopped.
 async fn until_room(location: &Location, stop: &Stop) -> Option<Exit> {
     let path = location.state.path();
     let volume = || Volume::at_path(&path).ok();
@@ -92,7 +91,7 @@ async fn until_room(location: &Location, stop: &Stop) -> Option<Exit> {
     }
 }
 
-/// The line that everything was stopped in order. The echo of Ctrl-C stands at its beginning on a terminal.
+/// Returns the line that everything was stopped in order, which covers the terminal's echo of Ctrl-C.
 fn end(at: Time) -> String {
     let begin = if std::io::stderr().is_terminal() { "\r" } else { "" };
     format!("{begin}  {DIM}{}  ended{DIM:#}\n", clock(at))
@@ -114,7 +113,7 @@ async fn listen(
     listening.map(Some)
 }
 
-/// One life of the instance; no exit code if it lost its state folder.
+/// Runs one instance to its end; no exit code if it lost its state folder.
 async fn once(
     console: &mut Console,
     shared: &Shared,

@@ -13,7 +13,7 @@ use super::present::Presenter;
 use super::project::Location;
 use crate::render::units::count;
 
-/// `trash`
+/// Runs the command `trash`.
 pub(super) fn trash(console: &mut Console, shared: &Shared, args: &Trash) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;

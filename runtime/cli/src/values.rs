@@ -7,7 +7,7 @@ use std::time::Duration;
 use watershed_api::documents::{Outcome, Time};
 use watershed_compilers::parse_size;
 
-/// `KEY=VALUE` of `--env`.
+/// A value `KEY=VALUE` of `--env`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
     pub key: String,
@@ -37,7 +37,7 @@ impl FromStr for Variable {
     }
 }
 
-/// `desired=STAGE` of `set`.
+/// The argument `desired=STAGE` of `set`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Desired(pub String);
 
@@ -52,12 +52,12 @@ impl FromStr for Desired {
     }
 }
 
-/// `NAME=VALUE` of `call`.
+/// An argument `NAME=VALUE` of `call`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Argument {
-    /// The name.
+    /// Name of the argument.
     pub name: String,
-    /// The value: of JSON where it is a number, a truth value, a list or a mapping, else text.
+    /// Value of the argument: parsed as JSON if it is a number, a boolean, a list or a mapping, otherwise text.
     pub value: serde_json::Value,
 }
 
@@ -83,11 +83,11 @@ impl FromStr for Argument {
     }
 }
 
-/// A number of things at once, from 1.
+/// A limit of concurrency, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit(NonZeroUsize);
 
-/// More than any machine has; above it is most likely a slip of the hand.
+/// Largest limit of concurrency: more than any machine has, so a larger one is most likely a typing error.
 const MOST: usize = 1024;
 
 impl Limit {
@@ -107,7 +107,7 @@ impl FromStr for Limit {
     }
 }
 
-/// A number of replicas; none for that of the file.
+/// A number of replicas; none for the number in the service's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Replicas(pub Option<u32>);
 
@@ -123,7 +123,7 @@ impl FromStr for Replicas {
     }
 }
 
-/// A length of time.
+/// A length of time, as typed: `10s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wait(pub Duration);
 
@@ -143,7 +143,7 @@ impl FromStr for Wait {
     }
 }
 
-/// A moment in the past: given, or a length of time before now.
+/// A time in the past: as given, or a length of time before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Since(pub Time);
 
@@ -171,7 +171,7 @@ impl FromStr for Since {
     }
 }
 
-/// A number of bytes.
+/// A size in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(pub u64);
 

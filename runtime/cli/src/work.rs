@@ -20,7 +20,7 @@ use watershed::program::{Stop, check_selection, forget_early_end};
 use watershed::socket::Connection;
 use watershed::state_folder::Lock;
 
-/// `run`
+/// Runs the command `run`.
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<Exit, Failure> {
     let began = Instant::now();
     let selection = args.choice.selection();
@@ -47,7 +47,7 @@ pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<
     }
 }
 
-/// `reconcile`
+/// Runs the command `reconcile`.
 pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile) -> Result<Exit, Failure> {
     let names = args.names.clone();
     work(console, shared, |run| {
@@ -55,7 +55,7 @@ pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile
     })
 }
 
-/// `refresh`
+/// Runs the command `refresh`.
 pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) -> Result<Exit, Failure> {
     let location = Location::find(shared, None)?;
     work_at(console, shared, &location, args.choice.selection(), |run| {
@@ -74,7 +74,7 @@ pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) ->
     })
 }
 
-/// `approve`
+/// Runs the command `approve`.
 pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
     let names = args.names.clone();
     work(console, shared, |run| {
@@ -82,7 +82,7 @@ pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) ->
     })
 }
 
-/// `retry`
+/// Runs the command `retry`.
 pub(super) fn retry(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
     let names = args.names.clone();
     work(console, shared, |run| {
@@ -151,7 +151,7 @@ fn work_at(
     })
 }
 
-/// Owns the folder and does the work.
+/// Does the work of a command in this process, which owns the folder.
 async fn here(
     console: &mut Console,
     shared: &Shared,
@@ -200,7 +200,7 @@ async fn here(
     Ok(closed.map(|()| exit)?)
 }
 
-/// Asks the owner of the folder, and shows what it does.
+/// Sends the request to the owner of the folder, and shows its replies.
 async fn there(
     console: &mut Console,
     location: &Location,

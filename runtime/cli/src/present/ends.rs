@@ -18,9 +18,9 @@ use crate::render::{
     status, trash,
 };
 
-/// Shows the end of an answer. Each output has its own way.
+/// An output that a presenter can show, each type in its own form.
 pub(crate) trait Present {
-    /// Shows the output, and says with which code the program ends.
+    /// Shows the output and returns the exit code.
     fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure>;
 }
 

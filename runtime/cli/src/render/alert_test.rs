@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use watershed_api::documents::AlertTestDocument;
 use watershed_delivery::Table;
 
-/// Returns the text.
+/// Renders the result of `alert test`.
 pub(crate) fn alert_test(document: &AlertTestDocument) -> String {
     let mut text = format!(
         "{}/{}: {}",

@@ -5,7 +5,7 @@ use watershed_api::documents::{ResourceDocument, Time};
 
 use super::units::{ago, grouped};
 
-/// Returns what is known of an alert, a report or a message at a glance; nothing of other kinds.
+/// Returns an alert, report or message in a few words; empty for other kinds.
 pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {
     let Some(result) = &resource.result else {
         return String::new();

@@ -6,7 +6,7 @@ use watershed_drivers::volume::Bytes;
 use super::palette::{GOOD, STRONG};
 use super::units::ago;
 
-/// One line.
+/// Renders the result of `backup` or `restore` in one line.
 pub(crate) fn backup(document: &BackupDocument, now: Time) -> String {
     let (file, of, bytes) = (&document.file, &document.of, Bytes(document.bytes));
     let when = ago(document.created_at, now);

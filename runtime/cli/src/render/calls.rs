@@ -2,7 +2,7 @@
 
 use watershed_api::documents::CallDocument;
 
-/// Advice where an answer has no rows: an argument that was not given is NULL, and nothing equals that.
+/// Returns advice for an answer without rows: an argument that was not given is NULL, and nothing equals NULL.
 pub(crate) fn advice(document: &CallDocument) -> Vec<String> {
     let is_empty = document.rows.is_empty() && document.sql.is_none();
     let missing = document.missing_arguments.iter().filter(|_| is_empty);

@@ -6,7 +6,7 @@ use watershed_drivers::volume::Bytes;
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
 use super::units::count;
 
-/// A line for each thing that was looked at, its findings, what was set aside, and the verdict.
+/// Renders the result of `doctor`: a line for each check, its findings, the files set aside, and the verdict.
 pub(crate) fn doctor(document: &DoctorDocument) -> String {
     let mut out = String::new();
     for check in &document.checks {
@@ -66,7 +66,7 @@ pub(crate) fn doctor(document: &DoctorDocument) -> String {
     out
 }
 
-/// One line.
+/// Renders the result of `gc` in one line.
 pub(crate) fn gc(document: &GcDocument) -> String {
     let (before, after) = (document.engine_bytes_before, document.engine_bytes_after);
     let name = format!("{STRONG}{}{STRONG:#}", document.project);

@@ -5,7 +5,7 @@ use watershed_api::documents::{CheckDocument, Compared};
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
 use super::units::count;
 
-/// The findings by rule, then the verdict.
+/// Renders the findings by rule, then the verdict.
 pub(crate) fn check(document: &CheckDocument) -> String {
     let mut out = String::new();
     let mut rule = "";

@@ -75,7 +75,7 @@ fn result(found: &Diagnostic, folder: &Path) -> Value {
     result
 }
 
-/// Returns the findings as commands of GitHub's workflows, one a line. `folder` is the project's folder in the
+/// Returns the findings as commands of GitHub's workflows, one per line. `folder` is the project's folder in the
 /// repository.
 pub(crate) fn github(findings: &[Diagnostic], folder: &Path) -> String {
     let lines = findings.iter().map(|found| {
@@ -109,7 +109,7 @@ fn message(found: &Diagnostic) -> String {
     }
 }
 
-/// The address of a file by its path in the repository: what an address can't hold is written as bytes.
+/// Returns the URI of a file from its path in the repository, percent-encoded where needed.
 fn uri(path: &str, folder: &Path) -> String {
     let mut address = String::new();
     for byte in in_repository(path, folder).bytes() {
@@ -125,7 +125,7 @@ fn uri(path: &str, folder: &Path) -> String {
     address
 }
 
-/// A file's path in the repository, with `/` between its parts.
+/// Returns a file's path in the repository, with `/` between its parts.
 fn in_repository(path: &str, folder: &Path) -> String {
     let path = folder.join(path);
     let parts = path
@@ -134,12 +134,12 @@ fn in_repository(path: &str, folder: &Path) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Escapes the text of a command.
+/// Escapes the text of a GitHub workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Escapes a property of a command.
+/// Escapes a property of a GitHub workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -3,25 +3,25 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// A piece of text with its style.
+/// A cell of a table: text with its style, alignment and rules for cutting.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
     style: Style,
     side: Side,
-    /// Columns that it takes at least.
+    /// Least width, in columns.
     least: usize,
     cut: Cut,
 }
 
-/// The fate of a cell whose line is longer than the terminal is wide.
+/// The way a cell is shortened when its line is wider than the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// It is whole as long as anything else can be cut: numbers, durations, dates.
+    /// Kept whole as long as anything else can be cut: numbers, durations, dates.
     Never,
-    /// Its middle is left out, for both ends tell names apart.
+    /// Shortened in the middle, since both ends of names tell them apart.
     Middle,
-    /// Its end is left out.
+    /// Shortened at the end.
     End,
 }
 
@@ -32,7 +32,7 @@ enum Side {
 }
 
 impl Cell {
-    /// Text that begins at the column's left edge.
+    /// Returns a left-aligned cell.
     pub(crate) fn left(text: impl Into<String>, style: Style) -> Self {
         Self {
             text: one_line(text.into()),
@@ -43,7 +43,7 @@ impl Cell {
         }
     }
 
-    /// Text that ends at the column's right edge: numbers.
+    /// Returns a right-aligned cell, for numbers.
     pub(crate) fn right(text: impl Into<String>, style: Style) -> Self {
         Self {
             text: one_line(text.into()),
@@ -54,17 +54,17 @@ impl Cell {
         }
     }
 
-    /// The same, at least so many columns wide.
+    /// Returns the cell with a least width, in columns.
     pub(crate) fn least(self, least: usize) -> Self {
         Self { least, ..self }
     }
 
-    /// The same in another style.
+    /// Returns the cell in another style.
     pub(crate) fn styled(self, style: Style) -> Self {
         Self { style, ..self }
     }
 
-    /// The same, cut after everything else.
+    /// Returns the cell with the rule that it is cut after all others.
     pub(crate) fn whole(self) -> Self {
         Self {
             cut: Cut::Never,
@@ -76,7 +76,7 @@ impl Cell {
         self.text.width().max(self.least)
     }
 
-    /// The name of a resource. One that is longer than a line keeps its two ends.
+    /// Returns a cell with the name of a resource, which is shortened in the middle.
     pub(crate) fn name(name: &str) -> Self {
         Self {
             cut: Cut::Middle,
@@ -84,12 +84,12 @@ impl Cell {
         }
     }
 
-    /// Returns true if it has no text.
+    /// Returns true if the cell has no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// The columns that are left to it where cells of this sort are cut to so many.
+    /// Returns the width of the cell if cells with the rule `cut` are cut to `to` columns.
     fn narrowed(&self, cut: Cut, to: usize, least: Least) -> usize {
         let text = match self.cut == cut {
             true => self.text.width().min(to),
@@ -101,7 +101,7 @@ impl Cell {
         }
     }
 
-    /// Its text in at most so many columns.
+    /// Returns the cell's text, shortened to at most `most` columns.
     fn fitted(&self, most: usize) -> String {
         match self.cut {
             _ if self.text.width() <= most => self.text.clone(),
@@ -110,16 +110,16 @@ impl Cell {
         }
     }
 
-    /// Text without a style.
+    /// Returns a left-aligned cell without a style.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::left(text, Style::new())
     }
 }
 
-/// Columns that the name of a resource takes at most in a table.
+/// Largest width of a resource's name in a table, in columns.
 const LONGEST_NAME: usize = 48;
 
-/// A text of at most `most` columns: what does not fit is left out in its middle.
+/// Returns a text shortened in the middle to at most `most` columns.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();
@@ -130,7 +130,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     format!("{}…{end}", cut(text, before))
 }
 
-/// The beginning of a text that fits into so many columns.
+/// Returns the longest beginning of a text that fits into `most` columns.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let mut width = 0;
     let end = text.char_indices().find(|(_, c)| {
@@ -140,7 +140,7 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
-/// Control characters of names and messages must not move the cursor.
+/// Replaces control characters by blanks, so that a name or message can't move the cursor.
 fn one_line(text: String) -> String {
     if text.chars().any(char::is_control) {
         return text
@@ -151,19 +151,20 @@ fn one_line(text: String) -> String {
     text
 }
 
-/// Rows in aligned columns, two blanks apart, without blanks at the end of a line.
+/// Renders rows in aligned columns, two blanks apart, without trailing blanks.
 pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
     fitting(indent, rows, None)
 }
 
-/// Columns that cells take at least, which line up lines that are written one by one.
+/// The treatment of cells' least widths, which align lines written one by one.
 #[derive(Debug, Clone, Copy)]
 enum Least {
     Kept,
     Left,
 }
 
-/// Cells that are cut, and to how many columns, one after the other until lines fit: long texts, then names, then more of both.
+/// The steps in which cells are cut until lines fit, with the width that each leaves: long texts, names, then more of
+/// both.
 const CUTS: [(Cut, usize, Least); 5] = [
     (Cut::End, 40, Least::Kept),
     (Cut::Middle, 24, Least::Kept),
@@ -172,7 +173,7 @@ const CUTS: [(Cut, usize, Least); 5] = [
     (Cut::Middle, 12, Least::Left),
 ];
 
-/// Narrows columns until a line of all of them takes at most so many.
+/// Narrows columns until a whole line takes at most `most` columns of the terminal.
 fn narrow(widths: &mut [usize], rows: &[Vec<Cell>], most: usize) {
     for (cut, to, least) in CUTS {
         for at in (0..widths.len()).rev() {
@@ -190,7 +191,7 @@ fn narrow(widths: &mut [usize], rows: &[Vec<Cell>], most: usize) {
     }
 }
 
-/// The same in lines of at most `width` columns, where that is known: texts and names are cut first.
+/// Renders rows as [`columns`] does, in lines of at most `width` columns if known: texts and names are cut first.
 pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> String {
     let most = width.map_or(usize::MAX, usize::from);
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -9,7 +9,7 @@ use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{count, duration, grouped};
 
-/// One line for each test, failures last, where the eye rests; then the numbers.
+/// Renders a line for each test, failures last, then the counts.
 pub(crate) fn tests(document: &TestsDocument) -> String {
     let name = &document.project;
     if document.models.is_empty() {
@@ -37,7 +37,7 @@ pub(crate) fn tests(document: &TestsDocument) -> String {
     out
 }
 
-/// `12 passed, 1 failed`.
+/// Renders the counts: `12 passed, 1 failed`.
 fn counted(counts: &TestCounts) -> String {
     let numbers = [
         (counts.passed, "passed"),
@@ -52,7 +52,7 @@ fn counted(counts: &TestCounts) -> String {
     told.join(", ")
 }
 
-/// `12 tests passed`, `1 of 3 tests failed`; nothing where there are none.
+/// Renders a summary: `12 tests passed`, `1 of 3 tests failed`; none without tests.
 pub(crate) fn summary(counts: &TestCounts) -> Option<String> {
     let total = counts.total();
     let bad = [
@@ -102,7 +102,7 @@ fn lines_of(model: &TestedModel) -> Vec<(u8, Vec<Cell>)> {
     model.tests.iter().map(line).collect()
 }
 
-/// Rank among the lines, word, style, and what was found.
+/// Returns the rank of a test among the lines, the word for its result with a style, and the details.
 fn told(test: &TestDocument) -> (u8, &'static str, Style, String) {
     let more = if test.more { "more than " } else { "" };
     let rows = format!("{more}{}", count(test.failures, "row"));

@@ -12,10 +12,10 @@ use super::palette::{BAD, DIM, STRONG};
 use super::status::health_style;
 use super::units::{ahead, count};
 
-/// Settings that are shown at most; the document has all.
+/// Most settings that are shown; the document has all.
 const MOST: usize = 40;
 
-/// The text of `show` for a resource without rows, in lines of at most `width` columns where that is known.
+/// Renders `show` for a resource without rows, in lines of at most `width` columns if known.
 pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -> String {
     let resource = &document.resource;
     let style = health_style(resource.health);
@@ -57,7 +57,7 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     out
 }
 
-/// The title, the sender and the receiver of a message; nothing of other kinds.
+/// Returns the title, sender and receiver of a message; empty for other kinds.
 fn message(resource: &ResourceDocument) -> Vec<(&'static str, String)> {
     let Some(result) = resource
         .result
@@ -82,7 +82,7 @@ fn message(resource: &ResourceDocument) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The arguments that an API reads itself.
+/// Renders the arguments that an API reads itself.
 fn arguments(document: &ShowDocument) -> String {
     if document.resource.kind != "api" {
         return String::new();
@@ -103,7 +103,7 @@ fn arguments(document: &ShowDocument) -> String {
     read.names().map(said).collect::<Vec<_>>().join(", ")
 }
 
-/// The settings of a file, one a line; what is empty or off is left out.
+/// Renders the settings of a file, one per line; empty and disabled ones are left out.
 fn settings(spec: &Value, width: Option<u16>) -> String {
     let mut found = Vec::new();
     collect("", spec, &mut found);
@@ -127,7 +127,7 @@ fn settings(spec: &Value, width: Option<u16>) -> String {
     out
 }
 
-/// Adds the settings below a path: values that are no lists or mappings, and lists of such.
+/// Collects the settings below a path: scalar values, and lists of scalars.
 fn collect(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
     let below = |key: &str| match path {
         "" => key.to_owned(),
@@ -155,7 +155,7 @@ fn collect(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// A value in a line.
+/// Renders a value in one line.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -8,19 +8,19 @@ use watershed_api::documents::{Diagnostic, RelatedPlace, Severity};
 use watershed_compilers::diagnostics::{Colour, Drawn, RelatedSpan, Span, draw};
 use watershed_drivers::regular;
 
-/// Files larger than this are not compiled either.
+/// Largest file that is read for a drawing, in bytes: larger ones are not compiled either.
 const LARGEST_FILE: usize = 128 * 1024;
 
-/// The choice of drawing all that the engine said.
+/// The amount of detail in drawn findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Details {
-    /// It is.
+    /// With everything that the engine said.
     Shown,
-    /// Only the reason and what helps.
+    /// With the reason and the hint alone.
     Left,
 }
 
-/// Draws findings; reads each file once.
+/// A renderer of findings, which reads each file once.
 pub(crate) struct Drawing {
     root: PathBuf,
     details: Details,
@@ -28,7 +28,7 @@ pub(crate) struct Drawing {
 }
 
 impl Drawing {
-    /// Draws findings about files below `root`.
+    /// Returns a renderer of findings in files below `root`.
     pub(crate) fn new(root: &Path, details: Details) -> Self {
         Self {
             root: root.to_path_buf(),
@@ -37,7 +37,7 @@ impl Drawing {
         }
     }
 
-    /// One finding, with an empty line behind it.
+    /// Renders a finding, followed by an empty line.
     pub(crate) fn draw(&mut self, finding: &Diagnostic) -> String {
         let details = self.details;
         let path = visible(&finding.path);
@@ -63,7 +63,7 @@ impl Drawing {
     }
 }
 
-/// The path in one line: a name of a file may hold line feeds.
+/// Returns a path in one line: a file's name may hold line feeds.
 fn visible(path: &str) -> Cow<'_, str> {
     if path.chars().any(char::is_control) {
         return Cow::Owned(

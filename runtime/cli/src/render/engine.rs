@@ -6,7 +6,7 @@ use watershed_api::documents::{EngineDocument, EnginePart, EnginePromise};
 use super::columns::{Cell, fitting};
 use super::palette::{DIM, GOOD, STRONG, WARN};
 
-/// The table of promises, those that are weaker marked, and the parts.
+/// Renders the table of guarantees, with weaker ones marked, and the capabilities that the engine lacks.
 pub(crate) fn engine(document: &EngineDocument, width: Option<u16>) -> String {
     let rows: Vec<_> = document.promises.iter().map(line).collect();
     let table = fitting("", &rows, width);

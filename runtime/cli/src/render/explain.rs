@@ -10,10 +10,10 @@ use super::paragraph::paragraph;
 use super::units::{ago, ahead, count, duration};
 use super::words;
 
-/// The width of the words that lines begin with.
+/// Width of the labels at the beginning of lines, in columns.
 const LABEL: usize = 9;
 
-/// The answer of `explain`, in lines of at most `width` columns where that is known.
+/// Renders the answer of `explain`, in lines of at most `width` columns if known.
 pub(crate) fn explain(document: &ExplainDocument, now: Time, width: Option<u16>) -> String {
     let mut out = match &document.resource {
         Some(resource) => headline(resource, document.live, now, width),
@@ -37,7 +37,7 @@ pub(crate) fn explain(document: &ExplainDocument, now: Time, width: Option<u16>)
     out
 }
 
-/// Returns true if the first line says it already.
+/// Returns true if the first line already says the cause.
 fn is_said(cause: &RootCause, about: Option<&ResourceName>) -> bool {
     about == Some(&cause.resource) && matches!(cause.code, Blocker::Idle | Blocker::Runs)
 }
@@ -87,14 +87,16 @@ fn headline(resource: &Explained, live: bool, now: Time, width: Option<u16>) -> 
     out
 }
 
-/// The end of a run, when it was, and how long it took.
+/// Renders the outcome of a run, its time and its duration.
 pub(super) fn ran(run: &LastRun, now: Time) -> String {
     let (when, took) = (ago(run.started_at, now), duration(run.duration_ms));
     format!("{} {when}, took {took}", run.outcome.as_str())
 }
 
-/// Renders the causal chain of the run that it waits for, is in, or had last. Where something is wrong that comes
-/// first, and this is left to `history`.
+/// Renders the causal chain of a resource's awaited, current or last run; none for a finished run of an unhealthy
+/// resource.
+///
+/// Where something is wrong that comes first, and the chain is left to `history`.
 fn chain_of(resource: &Explained) -> Option<String> {
     let links = match (&resource.reason, &resource.last_run) {
         (Some(_), _) => &resource.chain,
@@ -129,7 +131,7 @@ fn runs(number: u64) -> String {
     format!("{} {verb}", count(number, "resource"))
 }
 
-/// One cause: whose, what, where, and what to do.
+/// Renders one cause: the resource, the reason, the place, and the hint.
 fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Option<u16>) -> String {
     let style = match cause.code {
         Blocker::Failed | Blocker::OnCycle | Blocker::MissingRef | Blocker::Unreadable => BAD,

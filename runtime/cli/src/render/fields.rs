@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use watershed_api::documents::{Column, ShowDocument};
 
-/// The rows that stand for a metrics view; none for a resource of another kind.
+/// Returns the fields of a metrics view as rows; none for a resource of another kind.
 pub(crate) fn fields(document: &ShowDocument) -> Option<(Vec<Column>, Vec<Vec<Value>>)> {
     if document.resource.kind != "metrics_view" {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn fields(document: &ShowDocument) -> Option<(Vec<Column>, Vec<Vec<Va
     Some((columns.to_vec(), rows))
 }
 
-/// The SQL that a field stands for: its expression, its column, or the column of the table that it is looked up in.
+/// Returns the SQL of a field: its expression, its column, or the column of its lookup table.
 fn expression(field: &Value) -> Value {
     if let (Some(table), Some(column)) = (text(field, "lookup_table"), text(field, "lookup_value_column")) {
         return json!(format!("{table}.{column}"));
@@ -55,7 +55,7 @@ fn expression(field: &Value) -> Value {
     sql.map_or(Value::Null, Value::from)
 }
 
-/// A text that is not empty.
+/// Returns the text under a key; none if it is empty.
 fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key)?.as_str().filter(|text| !text.is_empty())
 }

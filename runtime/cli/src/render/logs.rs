@@ -7,7 +7,7 @@ use watershed_api::documents::{LogLevel, LogLine, OutputLine};
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::paragraph::paragraph;
 
-/// One thing that a run said; a text of several lines stands below its first.
+/// Renders a log line; further lines of its text are indented below the first.
 pub(crate) fn line(line: &LogLine) -> String {
     let (style, of_text) = match line.level {
         LogLevel::Error => (BAD, BAD),
@@ -36,7 +36,7 @@ pub(crate) fn line(line: &LogLine) -> String {
     paragraph(&begin, indent, &text, of_text, None)
 }
 
-/// One line that a program wrote.
+/// Renders a line of a program's output.
 pub(crate) fn output(line: &OutputLine) -> String {
     format!("{DIM}{} |{DIM:#} {}\n", line.program, line.text)
 }

@@ -8,10 +8,10 @@ use super::palette::{BAD, DIM, STRONG, WARN};
 use super::programs::{number, text, time};
 use super::units::{ago, ahead, clock};
 
-/// Owners whose parts a status lists: one that names a few of them is about them.
+/// Most resources in a status that shows the parts of owners: a longer status is not about single ones.
 const MOST_OWNERS: usize = 3;
 
-/// Returns the windows, steps and parts of the managed resources of a document that is about a few resources.
+/// Renders windows, steps and parts of managed resources, if the document has few resources.
 pub(super) fn details(document: &RunDocument, now: Time, width: Option<u16>) -> String {
     let managed = || document.resources.iter().filter(|one| one.kind == "managed");
     if document.resources.len() > MOST_OWNERS {
@@ -62,8 +62,8 @@ fn detail(resource: &ResourceDocument, now: Time, width: Option<u16>) -> Option<
     Some(out)
 }
 
-/// Returns how a managed resource stands, for `show`: window, step and parts, its data, and the changes of its stage, the latest
-/// first. Nothing of other kinds.
+/// Renders a managed resource for `show`: window, step, parts, data, and transitions, latest first. Empty for other
+/// kinds.
 pub(super) fn shown(document: &ShowDocument, now: Time, width: Option<u16>) -> String {
     let Some(mut out) =
         detail(&document.resource, now, width).filter(|_| document.resource.kind == "managed")
@@ -99,7 +99,7 @@ pub(super) fn shown(document: &ShowDocument, now: Time, width: Option<u16>) -> S
     out
 }
 
-/// `window active, ends in 38 min, cleanup by 11:10:00`
+/// Renders a window: `window active, ends in 38 min, cleanup by 11:10:00`.
 fn told_window(window: &Value, now: Time) -> String {
     let phase = text(window, "phase");
     let until = |key: &str, word: &str| time(window, key).map(|at| format!("{word} {}", ahead(at, now)));
@@ -120,7 +120,7 @@ fn told_window(window: &Value, now: Time) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// `boot: attempt 3 of 5 in 4 s (exit 1: no capacity)`
+/// Renders the current step: `boot: attempt 3 of 5 in 4 s (exit 1: no capacity)`.
 fn step(result: &Value, now: Time) -> String {
     let Some(step) = result.get("step").filter(|step| !step.is_null()) else {
         return String::new();

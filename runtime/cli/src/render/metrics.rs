@@ -9,22 +9,22 @@ use watershed_api::documents::{
 use watershed_metrics::format::TimeFormat;
 use watershed_metrics::{Format, Grain, Zone};
 
-/// The names in the heads of columns.
+/// The choice of column headings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heads {
-    /// Those that the question says: its names, or those for people.
+    /// Headings as the query asks: names, or display names.
     AsAsked,
     /// Names, by which programs find values.
     Names,
 }
 
-/// Columns and rows as programs read them: values as they are, totals last.
+/// Returns columns and rows for programs: values unformatted, totals last.
 pub(crate) fn raw(document: &MetricsDocument, heads: Heads) -> (Vec<Column>, Vec<Vec<Value>>) {
     let rows = document.rows.iter().chain(&document.totals).cloned().collect();
     (columns(document, heads), rows)
 }
 
-/// The same as people read them.
+/// Returns columns and rows for people: values formatted, totals last.
 pub(crate) fn formatted(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Value>>) {
     let writers: Vec<Writer> = document
         .columns
@@ -51,7 +51,7 @@ pub(crate) fn formatted(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Val
     (columns(document, Heads::AsAsked), rows)
 }
 
-/// The line below a table: which times the answer is about, by the clock of its zone.
+/// Renders the lines below a table: the time range of the answer, in its zone.
 pub(crate) fn about(document: &MetricsDocument) -> Vec<String> {
     let zone = TimeZone::get(&document.time_zone).unwrap_or(TimeZone::UTC);
     let mut said: Vec<String> = document
@@ -67,7 +67,7 @@ pub(crate) fn about(document: &MetricsDocument) -> Vec<String> {
     said
 }
 
-/// A range in days if it begins and ends with some, else to the minute or second.
+/// Renders a range: in days if both ends are at midnight, otherwise to the minute or second.
 fn span(range: &MetricsRange, zone: &TimeZone) -> String {
     let ends = [&range.start, &range.end].map(|end| end.parse::<Timestamp>());
     let [Ok(start), Ok(end)] = ends else {
@@ -86,7 +86,7 @@ fn span(range: &MetricsRange, zone: &TimeZone) -> String {
     ends.map(|end| end.strftime(form).to_string()).join(" to ")
 }
 
-/// Advice where an answer has no rows.
+/// Returns advice for an answer without rows.
 pub(crate) fn advice(document: &MetricsDocument) -> Vec<String> {
     let is_empty = document.rows.is_empty() && document.sql.is_none();
     let advice = "no row lies in this time, or none that meets the conditions: `--time-range inf` is all of it; `P7D` \
@@ -107,7 +107,7 @@ fn columns(document: &MetricsDocument, heads: Heads) -> Vec<Column> {
     document.columns.iter().map(column).collect()
 }
 
-/// The way in which the values of one column are written.
+/// The format of one column's values.
 enum Writer {
     Number(Format),
     Time(TimeFormat),

@@ -36,11 +36,11 @@ pub(crate) mod trash;
 pub(crate) mod units;
 pub(crate) mod words;
 
-/// Tells whether colours are used.
+/// The use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
-    /// They are.
+    /// With colours.
     On,
-    /// They are not.
+    /// Without colours.
     Off,
 }

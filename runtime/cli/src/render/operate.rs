@@ -9,7 +9,7 @@ use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{ago, duration, grouped, micros};
 
-/// One line for each resource that something was done to.
+/// Renders a line for each resource that was changed.
 pub(crate) fn operated(document: &OperateDocument) -> String {
     if document.command == Operation::Event && document.resources.is_empty() {
         return "no resource is meant by it\n".to_owned();
@@ -69,7 +69,7 @@ fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'stati
     }
 }
 
-/// The table of `stats`.
+/// Renders the table of `stats`.
 pub(crate) fn stats(document: &StatsDocument) -> String {
     let mut out = format!(
         "{STRONG}{}{STRONG:#} ({})",
@@ -154,7 +154,7 @@ fn process_rows(document: &StatsDocument, process: &ProcessStats) -> Vec<Vec<Cel
     rows
 }
 
-/// A number that is dim where it is nothing.
+/// Renders a line with a number, dimmed if the number is zero.
 fn row(title: &str, number: u64, style: Style, rest: String) -> Vec<Cell> {
     let style = if number == 0 { DIM } else { style };
     vec![
@@ -168,7 +168,7 @@ fn text(title: &str, rest: String) -> Vec<Cell> {
     vec![Cell::left(title, DIM), Cell::plain(""), Cell::left(rest, DIM)]
 }
 
-/// Returns the reason why resources are settled, but for failures, which have lines of their own.
+/// Renders the counts of settled resources by their reason, without failures, which have lines of their own.
 fn at_rest(document: &StatsDocument) -> String {
     let mut settled = document.settled.clone();
     settled.remove("failed");

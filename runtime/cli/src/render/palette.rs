@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// Headings and names that matter.
+/// The style of headings and important names.
 pub(crate) const STRONG: Style = Style::new().bold();
 /// The style of text that a reader may skip.
 pub(crate) const DIM: Style = Style::new().dimmed();

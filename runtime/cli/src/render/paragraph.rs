@@ -3,11 +3,12 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-/// Narrower than this, breaking lines makes them worse.
+/// Narrowest terminal, in columns, in which lines are broken.
 const NARROWEST: usize = 40;
 
-/// `begin`, which takes `indent` columns, then the text; its further lines stand below its first. Lines that the text
-/// has itself are kept.
+/// Renders `begin`, which takes `indent` columns, and a text broken into lines that are aligned behind it.
+///
+/// Line breaks in the text are kept.
 pub(crate) fn paragraph(begin: &str, indent: usize, text: &str, style: Style, width: Option<u16>) -> String {
     let room = width.map_or(usize::MAX, usize::from);
     let room = room.max(NARROWEST).saturating_sub(indent);
@@ -25,8 +26,7 @@ pub(crate) fn paragraph(begin: &str, indent: usize, text: &str, style: Style, wi
     out
 }
 
-/// A line broken at blanks; a word that is longer than a line is left whole. Control characters become blanks, for
-/// they must not move the cursor.
+/// Breaks a line at blanks, and replaces control characters by blanks. A longer word is left whole.
 fn broken(line: &str, room: usize) -> Vec<String> {
     let line: String = line
         .chars()

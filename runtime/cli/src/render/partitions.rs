@@ -8,10 +8,10 @@ use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::summary::first_line;
 use super::units::{ago, count, duration};
 
-/// Characters of a key that tell it apart.
+/// Number of characters of a key that are shown, enough to tell keys apart.
 const SHOWN_KEY: usize = 8;
 
-/// The table of partitions, the latest run last, and their numbers.
+/// Renders the table of partitions, the latest run last, and their counts.
 pub(crate) fn partitions(document: &PartitionsDocument, now: Time, width: Option<u16>) -> String {
     let counts = document.counts;
     let total = counts.done + counts.staged + counts.failed + counts.asked + counts.gone;

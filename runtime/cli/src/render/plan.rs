@@ -8,10 +8,10 @@ use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{chosen_of, count, duration, kept_for};
 
-/// Changed lines of SQL that are shown of one resource; documents have all.
+/// Most changed lines of SQL that are shown of one resource; documents have all.
 const MOST_LINES: usize = 12;
 
-/// A line for each resource, changed lines of SQL below it, and a line of numbers.
+/// Renders a line for each step, with the changed lines of SQL below it, and a line of counts.
 pub(crate) fn plan(document: &PlanDocument, width: Option<u16>) -> String {
     let rows: Vec<Vec<Cell>> = document.steps.iter().map(line).collect();
     let table = fitting("  ", &rows, width);

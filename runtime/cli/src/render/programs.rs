@@ -7,10 +7,10 @@ use super::columns::{Cell, fitting};
 use super::palette::{DIM, STRONG, WARN};
 use super::units::{ago, ahead, count, duration};
 
-/// The word about processes at which nobody looks.
+/// The remark on states of processes that are last known, as no process runs the project.
 pub(super) const LAST_KNOWN: &str = "this is what was last known: no process runs the project";
 
-/// Services whose replicas a status lists: one that names a few of them is about them.
+/// Most resources in a status that shows the replicas of services: a longer status is not about single ones.
 const MOST_SERVICES: usize = 3;
 
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -25,8 +25,9 @@ pub(super) fn time(value: &Value, key: &str) -> Option<Time> {
     serde_json::from_value(value.get(key)?.clone()).ok()
 }
 
-/// Returns a program in a few words: `2 of 3 ready`, `exited with code 3`. What keeps one back whose copies are ready stands
-/// beside them.
+/// Renders a program's state in a few words: `2 of 3 ready`, `exited with code 3`.
+///
+/// A program whose edits wait for another resource has that named too.
 pub(super) fn glance(resource: &ResourceDocument) -> String {
     let Some(result) = &resource.result else {
         return String::new();
@@ -51,13 +52,13 @@ pub(super) fn glance(resource: &ResourceDocument) -> String {
     }
 }
 
-/// Returns whether nobody looks at the processes of a resource.
+/// Returns true if the state of a program is the last known one, as no process runs the project.
 pub(super) fn is_last_known(resource: &ResourceDocument) -> bool {
     let result = resource.result.as_ref();
     result.is_some_and(|result| result.get("last_known").is_some())
 }
 
-/// Returns the replicas of the services of a document that is about a few resources.
+/// Renders the replicas of services, if the document has few resources.
 pub(super) fn details(document: &RunDocument, now: Time, width: Option<u16>) -> String {
     let services = || document.resources.iter().filter(|one| one.kind == "service");
     if document.resources.len() > MOST_SERVICES || services().next().is_none() {
@@ -104,7 +105,7 @@ fn detail(service: &ResourceDocument, now: Time, width: Option<u16>) -> Option<S
     Some(out)
 }
 
-/// Returns a check in a line: `check http /health: 2 of 3 passing (latest: failure of replica 2, 3 s ago)`.
+/// Renders a check in one line: `check http /health: 2 of 3 passing (latest: failure of replica 2, 3 s ago)`.
 fn check_line(check: &Value, now: Time) -> String {
     let (passing, replicas) = (number(check, "passing"), number(check, "replicas"));
     let latest = check.get("latest").filter(|latest| !latest.is_null());

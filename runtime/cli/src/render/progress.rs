@@ -7,14 +7,16 @@ use watershed_api::request::Activity;
 
 use super::units::some_of;
 
-/// Runs that end sooner need no bar.
+/// The time after which the bar is shown: shorter runs need none.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Names in the bar.
+/// Most names of running resources in the bar.
 const MOST_NAMES: usize = 3;
-/// Characters of the message: the line must not reach the terminal's edge, where the echo of Ctrl-C would break it.
+/// Longest message in the bar, in characters.
+///
+/// The line must not reach the terminal's edge, where the echo of Ctrl-C would break it.
 const LONGEST: usize = 30;
 
-/// A bar on standard error, gone when dropped.
+/// A progress bar on standard error, removed when dropped.
 pub(crate) struct Bar {
     bar: ProgressBar,
     begun: std::time::Instant,
@@ -28,7 +30,7 @@ enum Drawn {
 }
 
 impl Bar {
-    /// A bar that shows itself when the run takes a moment.
+    /// Returns a bar that is shown once the run has taken a moment.
     pub(crate) fn new(colour: super::Colour) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let template = match colour {
@@ -45,7 +47,7 @@ impl Bar {
         }
     }
 
-    /// Shows how far the run is.
+    /// Updates the bar to the progress of the run.
     pub(crate) fn update(&mut self, activity: &Activity) {
         self.bar.set_length(activity.total);
         self.bar.set_position(activity.settled.min(activity.total));
@@ -71,7 +73,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away while something else is written.
+    /// Hides the bar while something else is written.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.bar.suspend(write)
     }

@@ -6,14 +6,16 @@ use watershed_api::documents::{Diagnostic, Severity};
 
 use super::units::{count, some_of};
 
-/// Places in one line.
+/// Most places in one line.
 const MOST_PLACES: usize = 5;
 
-/// The findings that were drawn for one place. Errors are each told in full: each is to be fixed.
+/// The findings that repeat at several places, of which the first is drawn.
+///
+/// Errors are each drawn in full: each is to be fixed.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     said: BTreeSet<Line>,
-    /// Places that were not told yet.
+    /// Places of each repeated finding that were not listed yet.
     waiting: BTreeMap<Line, Vec<String>>,
 }
 
@@ -25,7 +27,7 @@ struct Line {
 }
 
 impl Repeats {
-    /// Returns true if a finding is to be drawn. Otherwise its place waits until the [rest](Self::rest) is told.
+    /// Returns true if a finding must be drawn. Otherwise its place is listed by [`rest`](Self::rest).
     pub(crate) fn is_first(&mut self, finding: &Diagnostic) -> bool {
         let said = Line {
             severity: finding.severity,
@@ -40,7 +42,7 @@ impl Repeats {
         false
     }
 
-    /// Returns a line for each finding that other places wait of, and nothing where none do.
+    /// Renders a line of places for each repeated finding; empty if there are none.
     pub(crate) fn rest(&mut self) -> String {
         let line = |(said, places): (Line, Vec<String>)| {
             let (word, style) = match said.severity {

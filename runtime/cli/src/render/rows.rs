@@ -11,7 +11,7 @@ use watershed_drivers::volume::Bytes;
 
 use super::units::count;
 
-/// A value as text: strings without quotes, nothing for null, everything else as JSON.
+/// Renders a value as text: strings without quotes, null as an empty text, everything else as JSON.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -20,7 +20,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// One line: a file that rows were written to.
+/// Renders the result of an export in one line.
 pub(crate) fn exported(document: &ExportDocument) -> String {
     let size = Bytes(document.bytes);
     match document.rows {
@@ -29,7 +29,7 @@ pub(crate) fn exported(document: &ExportDocument) -> String {
     }
 }
 
-/// One line: the options that were guessed of a file.
+/// Renders the guessed options of a file in one line.
 pub(crate) fn guessed(document: &GuessedDocument) -> String {
     let option = |(name, value): (&String, &String)| match (name.as_str(), value.as_str()) {
         ("header", "false") => "header false (names of columns are made up)".to_owned(),
@@ -48,7 +48,7 @@ pub(crate) fn is_plan(columns: &[Column]) -> bool {
         .eq(["explain_key", "explain_value"])
 }
 
-/// The engine's plan as the engine draws it.
+/// Renders the engine's plan as the engine draws it.
 pub(crate) fn plan(rows: &[Vec<Value>]) -> String {
     rows.iter()
         .filter_map(|row| row.last())
@@ -56,7 +56,7 @@ pub(crate) fn plan(rows: &[Vec<Value>]) -> String {
         .collect()
 }
 
-/// Writes the line of names of a CSV file.
+/// Writes the header line of a CSV file.
 pub(crate) fn csv_header(out: &mut dyn Write, columns: &[Column]) -> io::Result<()> {
     csv_record(out, columns.iter().map(|column| column.name.clone()))
 }
@@ -77,7 +77,7 @@ fn csv_record(out: &mut dyn Write, fields: impl Iterator<Item = String>) -> io::
     )
 }
 
-/// Writes rows as one JSON object a line, keys in the order of the columns.
+/// Writes rows as one JSON object per line, keys in the order of the columns.
 pub(crate) fn jsonl_rows(out: &mut dyn Write, columns: &[Column], rows: &[Vec<Value>]) -> io::Result<()> {
     let names = unique_names(columns);
     for row in rows {
@@ -87,7 +87,7 @@ pub(crate) fn jsonl_rows(out: &mut dyn Write, columns: &[Column], rows: &[Vec<Va
     Ok(())
 }
 
-/// Names of columns as keys: the second `id` is `id_1`.
+/// Returns unique keys for columns: the second `id` becomes `id_1`.
 fn unique_names(columns: &[Column]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let name = |column: &Column| {
@@ -100,7 +100,7 @@ fn unique_names(columns: &[Column]) -> Vec<String> {
     columns.iter().map(name).collect()
 }
 
-/// A row with its names, written without being copied.
+/// A row with its keys, serialised without a copy.
 struct Object<'a> {
     names: &'a [String],
     row: &'a [Value],

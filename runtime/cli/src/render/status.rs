@@ -35,17 +35,17 @@ fn outcome_style(outcome: Outcome) -> Style {
     }
 }
 
-/// The lines of a status.
+/// The choice of lines in a status.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
-    /// Resources that are as they should be and have nothing to tell are counted.
+    /// Healthy resources without output are counted together.
     #[default]
     Grouped,
     /// Each resource has a line.
     Whole,
 }
 
-/// The table of `status`: what needs a person first.
+/// Renders the table of `status`, with resources that need a person first.
 pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width: Option<u16>) -> String {
     if document.resources.is_empty() {
         let why = match &document.not_applied {
@@ -102,15 +102,15 @@ pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width:
     out
 }
 
-/// Resources with nothing to tell that have a line each.
+/// Most healthy resources without output that have a line each instead of a count.
 const MOST_SILENT: usize = 3;
 
-/// Returns true for what is as it should be and has no output.
+/// Returns true if a resource is healthy, idle and without output.
 fn is_silent(resource: &ResourceDocument, line: &[Cell]) -> bool {
     (resource.health, resource.phase) == (Health::Ok, Phase::Idle) && line.last().is_some_and(Cell::is_empty)
 }
 
-/// `35 dashboards and components: ok`.
+/// Renders the count of such resources: `35 dashboards and components: ok`.
 fn group(silent: &[&ResourceDocument], width: Option<u16>) -> String {
     let mut kinds: Vec<String> = Vec::new();
     for resource in silent {
@@ -135,7 +135,7 @@ fn plural(kind: &str) -> String {
     }
 }
 
-/// Wider outputs are cut before names are.
+/// Widest output that is never cut, in columns; wider ones are cut before names are.
 const WIDEST_OUTPUT: usize = 24;
 
 fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
@@ -179,7 +179,7 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
     ]
 }
 
-/// Returns the reason why the rows of a resource are not those of its files, if they are not.
+/// Returns the reason why a resource's rows may differ from its files; none if they are up to date.
 pub(crate) fn behind(resource: &ResourceDocument) -> Option<String> {
     match resource.health {
         Health::Failed => Some("behind: its last run has failed".to_owned()),
@@ -194,7 +194,7 @@ pub(crate) fn behind(resource: &ResourceDocument) -> Option<String> {
     }
 }
 
-/// The time since a run and the time that it took, with its end where the health does not say it.
+/// Renders the age and the duration of a run, and its outcome where the health does not say it.
 fn last_run(run: &LastRun, now: Time) -> String {
     let when = format!("{}, {}", ago(run.started_at, now), duration(run.duration_ms));
     match run.outcome {
@@ -236,7 +236,7 @@ fn verdict(document: &RunDocument) -> String {
     )
 }
 
-/// The table of `history`, the latest last, where the eye rests.
+/// Renders the table of `history`, the latest last.
 pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>) -> String {
     let moments = document.moments();
     let end = document.ended_early.as_ref().map(|end| ended_early(end, now));
@@ -260,7 +260,7 @@ pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>)
     fitting("", &rows, width) + &end.unwrap_or_default()
 }
 
-/// The end of a process that is no part of the history.
+/// Renders the early end of the last process, which is not in the history.
 fn ended_early(end: &EndedEarly, now: Time) -> String {
     let (when, message) = (ago(end.at, now), &end.message);
     format!("{BAD}✗{BAD:#} {when} a run ended before it could be noted here, because {message}\n")
@@ -333,7 +333,8 @@ fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
     ]
 }
 
-/// The tree of `graph`: what reads a resource stands below it, indented. What was shown once is not opened again.
+/// Renders the tree of `graph`: dependents are indented below their dependencies. A repeated resource is not expanded
+/// again.
 pub(crate) fn graph(document: &GraphDocument) -> String {
     let mut children: std::collections::BTreeMap<_, Vec<_>> = Default::default();
     let mut has_parent = std::collections::BTreeSet::new();
@@ -378,7 +379,7 @@ pub(crate) fn graph(document: &GraphDocument) -> String {
     out
 }
 
-/// Deeper lines say how deep they are: a long chain would be all blank space, and more of it than anybody can store.
+/// Deepest indentation, in levels; deeper lines show their depth as a number, since chains may be very long.
 const DEEPEST_INDENT: usize = 30;
 
 fn graph_line(
@@ -411,7 +412,7 @@ fn graph_line(
     format!("{indent}{kind}{}{stand}{again}\n", name.name)
 }
 
-/// The graph for Graphviz.
+/// Renders the graph for Graphviz.
 pub(crate) fn dot(document: &GraphDocument) -> String {
     let quoted = |name: &watershed_api::documents::ResourceName| {
         format!(
@@ -436,7 +437,7 @@ mod tests {
     use super::*;
     use watershed_api::documents::{Edge, Node, ResourceName};
 
-    /// The bytes of the graph of a chain of `length` models.
+    /// Returns the length of the rendered graph of a chain of `length` models, in bytes.
     fn chain(length: usize) -> usize {
         let name = |at: usize| ResourceName {
             kind: "model".into(),

@@ -12,12 +12,12 @@ use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{chosen_of, count, duration, grouped, some_of};
 use super::words::Sources;
 
-/// A table of more lines than this tires; `-v` shows it whole.
+/// Most lines of the table; `-v` shows it whole.
 const MOST_LINES: usize = 40;
-/// Names in one line of what is blocked.
+/// Most names in a line of blocked resources.
 const MOST_NAMES: usize = 5;
 
-/// The summary of `run`, `reconcile`, `refresh`, after each resource of `told` was told when it ended.
+/// Renders the summary of `run`, `reconcile` or `refresh`; the resources in `told` had a line when they ended.
 pub(crate) fn run(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<u16>) -> String {
     let mut out = failures(document, told, width);
     out.push_str(&causes(document, width));
@@ -29,7 +29,7 @@ pub(crate) fn run(document: &RunDocument, told: &BTreeSet<ResourceName>, width: 
     out
 }
 
-/// The summary of `validate`.
+/// Renders the summary of `validate`.
 pub(crate) fn validate(document: &RunDocument) -> String {
     let found = findings(document);
     let what = format!(
@@ -55,7 +55,7 @@ pub(crate) fn validate(document: &RunDocument) -> String {
     }
 }
 
-/// Resources that have failed and were not run now.
+/// Renders the resources that have failed and were not run now.
 fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<u16>) -> String {
     let is_untold = |resource: &&ResourceDocument| {
         resource.selected && resource.health == Health::Failed && !told.contains(&resource.id())
@@ -80,7 +80,7 @@ fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option
     out
 }
 
-/// The paused resources, which wait for a person; many of them are named in the last line alone.
+/// Returns a line for each paused resource; many of them are named in the last line alone.
 fn paused_lines(document: &RunDocument) -> Vec<Vec<Cell>> {
     let paused: Vec<&ResourceDocument> = document
         .resources
@@ -102,7 +102,7 @@ fn paused_lines(document: &RunDocument) -> Vec<Vec<Cell>> {
     paused.iter().map(line).collect()
 }
 
-/// `1 paused (weather)`, if anything is.
+/// Renders the paused resources: `1 paused (weather)`; none without any.
 fn paused(document: &RunDocument) -> Option<String> {
     let paused = &document.summary.paused;
     if paused.is_empty() {
@@ -114,7 +114,7 @@ fn paused(document: &RunDocument) -> Option<String> {
     Some(format!("{WARN}{number} paused{WARN:#} ({names})"))
 }
 
-/// `1 not ready (api)`, if anything is, with the resources that the others wait for.
+/// Renders the resources that are not ready, with those that others wait for: `1 not ready (api)`; none without any.
 fn unready(document: &RunDocument) -> Option<String> {
     let unready = || {
         document
@@ -134,7 +134,7 @@ fn unready(document: &RunDocument) -> Option<String> {
     Some(format!("{WARN}{number} not ready{WARN:#} ({names})"))
 }
 
-/// `table` or `view`, where a resource has an output.
+/// Returns `table` or `view`; empty for a resource without an output.
 pub(super) fn output_kind(resource: &ResourceDocument) -> String {
     let kind = resource
         .result
@@ -144,7 +144,7 @@ pub(super) fn output_kind(resource: &ResourceDocument) -> String {
     kind.unwrap_or_default().to_owned()
 }
 
-/// The rows of an output, where they were counted.
+/// Renders the number of rows of an output; empty if they were not counted.
 pub(super) fn output_rows(resource: &ResourceDocument) -> String {
     let rows = resource
         .result
@@ -154,7 +154,7 @@ pub(super) fn output_rows(resource: &ResourceDocument) -> String {
     rows.map(|rows| count(rows, "row")).unwrap_or_default()
 }
 
-/// Each root cause once, with what it holds up.
+/// Renders each root cause with the resources that it blocks.
 fn causes(document: &RunDocument, width: Option<u16>) -> String {
     let mut out = String::new();
     let sources = Sources::of(document);
@@ -190,12 +190,12 @@ fn causes(document: &RunDocument, width: Option<u16>) -> String {
     out
 }
 
-/// Returns true if resources are kept back by what is only not ready yet.
+/// Returns true if all blocked resources merely wait for something to become ready.
 pub(super) fn is_waiting(blocked: &[&ResourceDocument]) -> bool {
     blocked.iter().all(|resource| resource.health == Health::Unready)
 }
 
-/// Lists the resources that each root cause blocks. A resource with several causes is counted with each.
+/// Lists the resources that each root cause blocks. A resource with several causes is listed with each.
 pub(super) fn blocked_by(document: &RunDocument) -> Vec<(ResourceName, Vec<&ResourceDocument>)> {
     let mut causes: std::collections::BTreeMap<ResourceName, Vec<&ResourceDocument>> = Default::default();
     for resource in document.resources.iter().filter(|resource| resource.selected) {
@@ -239,7 +239,7 @@ fn removed(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<
     out
 }
 
-/// The last line: how the project stands now.
+/// Renders the last line: the state of the project.
 fn verdict(document: &RunDocument) -> String {
     let name = &document.project;
     let time = duration(document.duration_ms);
@@ -343,7 +343,7 @@ fn works_of(document: &RunDocument, work: Work) -> u64 {
         .count() as u64
 }
 
-/// The resources that stand so and that nothing was ever run of.
+/// Counts the selected resources with this health that were never run.
 fn never_run(document: &RunDocument, health: Health) -> u64 {
     let all = document.resources.iter();
     all.filter(|resource| resource.selected && resource.health == health && resource.last_run.is_none())

@@ -10,26 +10,27 @@ use super::palette::{DIM, STRONG};
 use super::paragraph::paragraph;
 use super::rows::plain;
 
-/// Longest text in a cell of a table; data of any length is in the other forms.
+/// Longest text in a cell of a table, in characters; other formats have texts of any length.
 const WIDEST_CELL: usize = 200;
-/// Terminal columns that a text or a name keeps before whole columns of the table are left out.
+/// Least width of a text or a name before whole columns of the table are left out, in columns of the terminal.
 const NARROWEST: usize = 12;
-/// Terminal columns that a type takes at most where nothing else in its column is wider: `timestamp`.
+/// Largest width of a type where nothing else in its column is wider, in columns of the terminal: `timestamp`.
 const WIDEST_TYPE: usize = 9;
-/// Terminal columns of the line between two columns of the table, with a blank on either side.
+/// Width of the separator between two columns of the table, in columns of the terminal.
 const BETWEEN: usize = 3;
 
-/// A table as it is drawn.
+/// A rendered table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Its lines.
+    /// The lines of the table.
     pub(crate) text: String,
-    /// Columns that had no room.
+    /// Number of columns that were left out for lack of room.
     pub(crate) left_out: usize,
 }
 
-/// Draws rows. `width` is that of the terminal: where there is one, texts are cut and middle columns left out until the
-/// lines fit, and types stand below the names. Numbers and dates are never cut.
+/// Renders rows as a table that fits a terminal of `width` columns, if there is one.
+///
+/// To fit, texts are cut and middle columns left out, and types stand below the names. Numbers and dates are never cut.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> Table {
     let drawn: Vec<Drawn> = columns
         .iter()
@@ -46,8 +47,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>)
     }
 }
 
-/// Writes each row as lines of a name and a value, in lines of at most `width` columns where that is known. Values are
-/// whole.
+/// Renders each row as lines of a name and a value, with values whole, in lines of at most `width` columns if known.
 pub(crate) fn vertical(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> String {
     let names: Vec<String> = columns
         .iter()
@@ -73,13 +73,13 @@ struct Drawn {
     data_type: String,
     cells: Vec<(String, Style)>,
     side: Side,
-    /// Terminal columns for everything in it.
+    /// Width of the whole content, in columns of the terminal.
     wanted: usize,
-    /// Fewer than these would break a number or a date.
+    /// Least width that breaks no number or date, in columns of the terminal.
     least: usize,
 }
 
-/// The edge at which values stand.
+/// The edge at which values are aligned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Left,
@@ -117,13 +117,13 @@ impl Drawn {
         }
     }
 
-    /// Returns the terminal columns that it takes where none is wider than `cap`, unless it must be.
+    /// Returns the width under a cap, which a number or date may exceed.
     fn capped(&self, cap: usize) -> usize {
         self.wanted.min(cap).max(self.least)
     }
 }
 
-/// The columns that are drawn and their widths: those before the gap and those after it.
+/// The columns that are drawn, with their widths: those before the gap and those after it.
 struct Fit {
     before: Vec<(usize, usize)>,
     after: Vec<(usize, usize)>,
@@ -170,7 +170,7 @@ impl Fit {
         out
     }
 
-    /// One line: a text for each column, given its number and width.
+    /// Renders one line: a text for each column, given its index and width.
     fn line(&self, out: &mut String, text: impl Fn((usize, usize)) -> (String, Style, Side)) {
         let cell = |at: &(usize, usize)| {
             let (text, style, side) = text(*at);
@@ -187,7 +187,7 @@ impl Fit {
     }
 }
 
-/// Finds the columns and widths that fit: texts give way first, then columns from the middle.
+/// Finds the columns and widths that fit: texts are cut first, then middle columns left out.
 fn fitted(drawn: &[Drawn], width: usize) -> Fit {
     let room = width.saturating_sub(1);
     let least = |column: &Drawn| column.least + BETWEEN;
@@ -228,7 +228,7 @@ fn fitted(drawn: &[Drawn], width: usize) -> Fit {
     }
 }
 
-/// The widths of some columns in so much room: as wide as they want to be below the largest cap that fits.
+/// Returns the widths of some columns under the largest cap that fits into the room.
 fn widths(drawn: &[Drawn], kept: impl Iterator<Item = usize>, room: usize) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = kept.collect();
     let total = |cap: usize| {
@@ -241,7 +241,7 @@ fn widths(drawn: &[Drawn], kept: impl Iterator<Item = usize>, room: usize) -> Ve
     kept.into_iter().map(|at| (at, drawn[at].capped(cap))).collect()
 }
 
-/// A text of at most `most` terminal columns: what does not fit is left out at its end.
+/// Returns a text shortened at its end to at most `most` columns of the terminal.
 fn ending(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();
@@ -249,7 +249,7 @@ fn ending(text: &str, most: usize) -> String {
     format!("{}…", cut(text, most.saturating_sub(1)))
 }
 
-/// The text of a value and its style. NULL is dim, and the text `NULL` stands in quotes.
+/// Returns the text of a value and its style. NULL is dim, and the text `NULL` is quoted.
 fn said(value: &Value, column: &Column) -> (String, Style) {
     if value.is_null() {
         return ("NULL".to_owned(), DIM);
@@ -260,7 +260,7 @@ fn said(value: &Value, column: &Column) -> (String, Style) {
     (text, Style::new())
 }
 
-/// Values of a type line up on the right if they are numbers.
+/// Returns the alignment of a type's values: right for numbers.
 fn side(data_type: &str) -> Side {
     const NUMBERS: [&str; 13] = [
         "TINYINT",
@@ -284,7 +284,7 @@ fn side(data_type: &str) -> Side {
     }
 }
 
-/// Returns true if a part of a value would be another value: of numbers, dates and times.
+/// Returns true if values of a type must not be cut, as a part would be another value: numbers, dates, times.
 fn is_whole(data_type: &str) -> bool {
     let upper = data_type.to_ascii_uppercase();
     let is_time = ["DATE", "TIME", "INTERVAL", "BOOLEAN"]
@@ -321,7 +321,7 @@ mod tests {
         (plain_text(&table.text), table.left_out)
     }
 
-    /// Columns as the flights have them.
+    /// Returns wide columns and rows like those of the flights.
     fn wide() -> (Vec<Column>, Vec<Vec<Value>>) {
         let mut columns = vec![column("day", "DATE"), column("carrier", "VARCHAR")];
         columns.extend((0..8).map(|n| column(&format!("minutes_of_delay_{n}"), "BIGINT")));

@@ -9,23 +9,23 @@ use super::palette::{BAD, DIM, GOOD, WARN};
 use super::summary::first_line;
 use super::units::{ahead, count, duration, grouped};
 
-/// Columns of kinds and names before any was told: later lines stand below the widest so far.
+/// First widths of kinds and names, in columns; later lines use the widest so far.
 const KIND: usize = 6;
 const NAME: usize = 12;
-/// Wider names stand out of line.
+/// Widest name that is aligned, in columns.
 const WIDEST_NAME: usize = 32;
-/// The longest word for what was done.
+/// Width of the longest word for the work done, in columns.
 const WORD: usize = 9;
-/// The kind is left out on narrower terminals.
+/// Narrowest terminal on which the kind is shown, in columns.
 const NARROW: u16 = 72;
-/// Columns of the longest kind, of rows and of a duration, which all lines of a terminal leave room for.
+/// Widths of the longest kind, number of rows and duration, in columns, which all lines on a terminal reserve.
 const LONGEST_KIND: usize = 12;
 const ROWS: usize = 12;
 const DURATION: usize = 6;
-/// A name keeps that many columns on any terminal.
+/// Least width of a name on any terminal, in columns.
 const LEAST_NAME: usize = 12;
 
-/// The beginning of each line.
+/// The first column of each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
     /// The progress of the command: `12 of 40`.
@@ -34,13 +34,13 @@ pub(crate) enum Begin {
     Clock,
 }
 
-/// Draws lines below one another.
+/// A renderer of lines whose columns are aligned with those of earlier lines.
 #[derive(Debug)]
 pub(crate) struct Lines {
     begin: Begin,
     kind: usize,
     name: usize,
-    /// The width of the last progress.
+    /// Width of the last progress text, in columns.
     begun: usize,
 }
 
@@ -54,8 +54,7 @@ impl Lines {
         }
     }
 
-    /// The line of an event; none for those that are neither the end of a run nor of a message, nor a step of a program that
-    /// is told.
+    /// Renders an ended run, a message or a step of a program; none for other events.
     pub(crate) fn line(&mut self, event: &Event, width: Option<u16>) -> Option<String> {
         let cells = match event {
             Event::ResourceFinished { .. } => self.end_of_run(event, width)?,
@@ -126,7 +125,7 @@ impl Lines {
         Some(cells)
     }
 
-    /// A message is no step on the way of a command.
+    /// Renders a message, which has no progress of the command.
     fn message(
         &mut self,
         at: Time,
@@ -138,7 +137,7 @@ impl Lines {
         self.step(at, what, &ResourceName::new("message", title), more, width)
     }
 
-    /// A step in the life of a program is none on the way of a command.
+    /// Renders a step of a program, which has no progress of the command.
     fn step(
         &mut self,
         at: Time,
@@ -156,7 +155,7 @@ impl Lines {
         cells
     }
 
-    /// The columns that all lines have.
+    /// Returns the columns that all lines have: beginning, word, kind and name.
     fn begin(
         &mut self,
         begin: String,
@@ -189,7 +188,7 @@ impl Lines {
         cells
     }
 
-    /// Gives names the room that the other columns of a terminal leave them: all lines stand below one another.
+    /// Sets the width of names to the room that the other columns leave, so that all lines are aligned.
     fn place(&mut self, width: usize, begun: usize, has_kind: bool) {
         self.kind = LONGEST_KIND;
         let kind = if has_kind { 2 + LONGEST_KIND } else { 0 };
@@ -199,7 +198,7 @@ impl Lines {
     }
 }
 
-/// Returns the word for a step in the life of a program that a person wants to hear of, and its look.
+/// Returns the word and style for a step of a program that a person wants to see; none for other events.
 fn story(event: &Event) -> Option<(&'static str, Style)> {
     let word = event.story()?;
     let style = match word {
@@ -220,7 +219,7 @@ fn more_of(reason: &str, detail: &str) -> String {
     }
 }
 
-/// ` 3 of 40`: as wide whatever the number.
+/// Renders the progress, as wide for any number: ` 3 of 40`.
 fn progress(about: &Ended) -> String {
     let all = grouped(about.resources);
     format!("{:>1$} of {all}", grouped(about.ended), all.len())
@@ -241,7 +240,7 @@ fn word(work: Work, run: &LastRun, about: &Ended) -> (&'static str, Style) {
     }
 }
 
-/// The word of the file: a source is one, although its kind is that of models.
+/// Returns the kind as the resource's file names it: `source` for some models.
 fn kind_of(resource: &ResourceName, about: &Ended) -> String {
     about.declared_as.clone().unwrap_or_else(|| resource.kind.clone())
 }
@@ -257,7 +256,7 @@ fn reason(error: &ResourceError) -> Cell {
     Cell::left(first_line(&error.message), Style::new())
 }
 
-/// Rows or sort of what there is now, or the verdict on it, and how long it took.
+/// Returns the cells for the result of a run, such as its rows or verdict, and its duration.
 fn made(run: &LastRun, about: &Ended) -> Vec<Cell> {
     let result = about.result.as_ref();
     let field = |path: &str| result.and_then(|result| result.pointer(path));

@@ -8,10 +8,10 @@ use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, STRONG};
 use super::units::{ago, ahead, count, grouped, kept_for};
 
-/// Characters of an id that are shown.
+/// Number of characters of an id that are shown.
 const SHOWN_ID: usize = 8;
 
-/// The table of what is in the trash, or what became of it.
+/// Renders the tables in the trash, or the result of restoring or deleting some.
 pub(crate) fn trash(document: &TrashDocument, now: Time, width: Option<u16>) -> String {
     match document.action {
         TrashAction::List => list(document, now, width),

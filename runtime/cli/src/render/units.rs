@@ -2,7 +2,7 @@
 
 use watershed_api::documents::Time;
 
-/// Resources, and how many of them are selected, where not all are.
+/// Renders the number of resources, and how many of them are selected unless all are.
 pub(crate) fn chosen_of(selected: Option<u64>, resources: u64) -> String {
     match selected {
         Some(selected) => format!(
@@ -14,13 +14,13 @@ pub(crate) fn chosen_of(selected: Option<u64>, resources: u64) -> String {
     }
 }
 
-/// `1 model`, `2 models`.
+/// Renders a number with its noun: `1 model`, `2 models`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
 }
 
-/// `1,234,567`.
+/// Renders a number with separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -33,7 +33,7 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-/// `12ms`, `1.2s`, `3m20s`, `2h05m`: one word, so that it can be found in a line.
+/// Renders a duration without blanks, so that it can be found in a line: `12ms`, `1.2s`, `3m20s`, `2h05m`.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match ms {
@@ -44,7 +44,7 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
-/// `just now`, `5 min ago`, `3 days ago`.
+/// Renders the time since a moment: `just now`, `5 min ago`, `3 days ago`.
 pub(crate) fn ago(then: Time, now: Time) -> String {
     let seconds = now.since_ms(then) / 1000;
     match seconds {
@@ -56,7 +56,7 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
-/// The time of day where this runs: `14:03:22`.
+/// Renders the time of day in the local zone: `14:03:22`.
 pub(crate) fn clock(at: Time) -> String {
     let stamp = jiff::Timestamp::from_millisecond(at.millis()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     stamp
@@ -65,7 +65,7 @@ pub(crate) fn clock(at: Time) -> String {
         .to_string()
 }
 
-/// `now`, `in 12 s`, `in 5 min`.
+/// Renders the time until a moment: `now`, `in 12 s`, `in 5 min`.
 pub(crate) fn ahead(then: Time, now: Time) -> String {
     match then.since_ms(now) {
         0 => "now".to_owned(),
@@ -76,7 +76,7 @@ pub(crate) fn ahead(then: Time, now: Time) -> String {
     }
 }
 
-/// `7 days`, `12 hours`, `5 minutes`.
+/// Renders a length of time: `7 days`, `12 hours`, `5 minutes`.
 pub(crate) fn kept_for(ms: u64) -> String {
     match ms / 60_000 {
         minutes @ 0..120 => count(minutes, "minute"),
@@ -85,7 +85,7 @@ pub(crate) fn kept_for(ms: u64) -> String {
     }
 }
 
-/// `850us`, `1.9ms`, `2.1s`.
+/// Renders a short duration, given in microseconds: `850us`, `1.9ms`, `2.1s`.
 pub(crate) fn micros(us: u64) -> String {
     match us {
         0..1_000 => format!("{us}us"),
@@ -94,7 +94,7 @@ pub(crate) fn micros(us: u64) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and 3 more`.
+/// Renders a list of names, at most `most` of them: `a`, `a and b`, `a, b and 3 more`.
 pub(crate) fn some_of(names: &[String], most: usize) -> String {
     let rest = names.len().saturating_sub(most);
     let shown = &names[..names.len() - rest];

@@ -9,12 +9,12 @@ use watershed_api::documents::{
 
 use super::units::grouped;
 
-/// The kind of models, in documents also of those that files declare as sources.
+/// The kind of models in documents, even of those that files declare as sources.
 const MODEL: &str = "model";
-/// The word of files.
+/// The type of such a model in its file.
 const SOURCE: &str = "source";
 
-/// The reason why something was run.
+/// Renders the reason for a run.
 pub(crate) fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Start => "the program started",
@@ -34,7 +34,7 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
     }
 }
 
-/// The same, with the resources that it came from.
+/// Renders the reason for a run, with the resources that caused it.
 pub(crate) fn reason_and_causes(because: Reason, causes: &str) -> String {
     match (because, causes) {
         (_, "") => reason(because).to_owned(),
@@ -43,7 +43,7 @@ pub(crate) fn reason_and_causes(because: Reason, causes: &str) -> String {
     }
 }
 
-/// The causes that are told: whatever files say comes by way of their reader, which tells nobody anything.
+/// Returns the causes that are shown, without the project parser, through which every file's edit comes.
 pub(crate) fn told_causes(causes: &[String]) -> Vec<String> {
     let is_told = |cause: &&String| {
         !cause
@@ -53,7 +53,7 @@ pub(crate) fn told_causes(causes: &[String]) -> Vec<String> {
     causes.iter().filter(is_told).cloned().collect()
 }
 
-/// A causal chain in one line, the first step first: `models/a.sql was edited → model/b`.
+/// Renders a causal chain in one line, first step first: `models/a.sql was edited → model/b`.
 pub(crate) fn chain(links: &[Link]) -> String {
     let told = links.iter().filter(|link| link.resource.kind != PROJECT_PARSER);
     let steps = told.enumerate().map(|(at, link)| {
@@ -82,17 +82,17 @@ fn changed(files: &str, because: Reason) -> String {
     }
 }
 
-/// The names of models that files declare as sources, which people call so.
+/// The names of models that files declare as sources, and that people call so.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Sources(BTreeSet<String>);
 
 impl Sources {
-    /// Returns those of these names.
+    /// Returns the sources with these names.
     pub(crate) fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().collect())
     }
 
-    /// Returns those of a document, whose resources say what their files call them.
+    /// Returns the sources among the resources of a document.
     pub(crate) fn of(document: &RunDocument) -> Self {
         let is_source = |declared: &Option<String>| declared.as_deref() == Some(SOURCE);
         let sources = document
@@ -102,7 +102,7 @@ impl Sources {
         Self::new(sources.map(|one| one.name.clone()))
     }
 
-    /// Returns the name as people write it.
+    /// Returns the name with the kind that people use: `source` for a source.
     pub(crate) fn name(&self, name: &ResourceName) -> ResourceName {
         let mut said = name.clone();
         self.rename(&mut said);
@@ -119,14 +119,15 @@ impl Sources {
         }
     }
 
-    /// The path `model/NAME`.
+    /// Replaces `model/NAME` in a path by `source/NAME` if that model is a source.
     fn path(&self, path: &mut String) {
         if let Some(name) = path.strip_prefix("model/").filter(|name| self.0.contains(*name)) {
             *path = format!("{SOURCE}/{name}");
         }
     }
 
-    /// The first model that a message names: `model "NAME"`, or `model/NAME` in backquotes.
+    /// Replaces the kind of the first model in a message, `model "NAME"` or `model/NAME` in backquotes, if it is a
+    /// source.
     fn message(&self, text: &mut String) {
         for (begin, end) in [("model \"", '"'), ("model/", '`')] {
             let Some((before, rest)) = text.split_once(begin) else {
@@ -142,7 +143,7 @@ impl Sources {
         }
     }
 
-    /// Names sources in an answer to `explain`.
+    /// Replaces the kinds of sources in an answer to `explain`.
     pub(crate) fn in_explanation(&self, mut document: ExplainDocument) -> ExplainDocument {
         if let Some(about) = &mut document.resource {
             self.kind(&mut about.kind, &about.name);
@@ -166,7 +167,7 @@ impl Sources {
         document
     }
 
-    /// Names sources in an answer to `history`.
+    /// Replaces the kinds of sources in an answer to `history`.
     pub(crate) fn in_history(&self, mut document: HistoryDocument) -> HistoryDocument {
         for run in &mut document.runs {
             self.rename(&mut run.resource);
@@ -178,7 +179,7 @@ impl Sources {
         document
     }
 
-    /// Names sources in an answer to `graph`.
+    /// Replaces the kinds of sources in an answer to `graph`.
     pub(crate) fn in_graph(&self, mut document: GraphDocument) -> GraphDocument {
         for node in &mut document.nodes {
             self.kind(&mut node.kind, &node.name);
