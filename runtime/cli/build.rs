@@ -1,3 +1,5 @@
+//! The build script of the program.
+//!
 //! Lets the program find the DuckDB library wherever it is started from, and say which commit it was built from; lists
 //! the files of the flights project, which `init` writes.
 

@@ -1,4 +1,4 @@
-//! Lets tests and examples find the DuckDB library that Cargo leaves in `deps`, beside them.
+//! The build script, which lets tests and examples find the DuckDB library that Cargo leaves in `deps`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,16 +1,16 @@
-//! A store that speaks Azure's protocol, for one test: on loopback, on a port of its own, in memory.
+//! An object store with Azure's protocol, for one test: on loopback, on a port of its own, in memory.
 
 use std::process::Command;
 
 use crate::server::{Says, Server, fetched, skip};
 
-/// The account that the store knows, and its key, which its makers publish.
+/// The account that the store knows, which its makers publish.
 pub const ACCOUNT: &str = "devstoreaccount1";
-/// The key of [`ACCOUNT`].
+/// The published key of [`ACCOUNT`].
 pub const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// Makes a container: a request that is signed as the protocol wants it.
+/// A script that creates a container with a signed request.
 const MAKE_CONTAINER: &str = r#"
 import base64, email.utils, hashlib, hmac, sys, urllib.request
 url, account, key, container = sys.argv[1:]
@@ -21,12 +21,12 @@ headers = {"x-ms-date": date, "x-ms-version": "2021-08-06", "Authorization": f"S
 urllib.request.urlopen(urllib.request.Request(f"{url}/{container}?restype=container", method="PUT", headers=headers))
 "#;
 
-/// A running store without containers.
+/// A running store, at first without containers.
 #[derive(Debug)]
 pub struct Store(Server);
 
 impl Store {
-    /// Starts a store; none if it is not on this machine, which is said.
+    /// Starts a store; none, with a message, if its program is missing on this machine.
     ///
     /// # Panics
     /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
@@ -47,12 +47,12 @@ impl Store {
         Some(Self(Server::start(&mut command, Says::Out)))
     }
 
-    /// Returns the URL of its account.
+    /// Returns the URL of the store's account.
     pub fn url(&self) -> String {
         format!("http://{}/{ACCOUNT}", self.0.address())
     }
 
-    /// Makes a container.
+    /// Creates a container.
     ///
     /// # Panics
     /// If the store refuses.

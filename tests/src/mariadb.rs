@@ -1,4 +1,4 @@
-//! A MariaDB server of a test's own: on loopback, on a port of its own, in a folder that goes away with it.
+//! A MariaDB server for one test: on loopback, on a port of its own, in a temporary folder.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::server::skip;
 
-/// The longest that a start may take.
+/// The longest time that the server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server with one empty database, `shop`, and a user `ada`.
@@ -21,7 +21,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server; none if its binaries are not on this machine, which is said.
+    /// Starts a server; none, with a message, if its binaries are missing on this machine.
     ///
     /// # Panics
     /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
@@ -92,7 +92,7 @@ impl Server {
         self.port
     }
 
-    /// Runs statements.
+    /// Runs SQL statements in the server.
     ///
     /// # Panics
     /// If one fails.

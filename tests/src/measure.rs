@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Things done in a second; more is better.
+    /// Operations per second; more is better.
     PerSecond,
     /// Seconds; less is better.
     Seconds,
@@ -13,7 +13,7 @@ pub enum Unit {
     Milliseconds,
     /// Microseconds; less is better.
     Microseconds,
-    /// Millions of things done in a second; more is better.
+    /// Millions of operations per second; more is better.
     MillionsPerSecond,
     /// Bytes; less is better.
     Bytes,
@@ -23,7 +23,7 @@ pub enum Unit {
     Megabytes,
     /// Things that are counted; fewer is better.
     Number,
-    /// One figure over another of the same run.
+    /// The ratio of two figures of the same run.
     Ratio,
 }
 
@@ -44,7 +44,7 @@ impl Unit {
     }
 }
 
-/// Prints figures in the form that the command line asked for.
+/// A printer of figures, as text or as JSON.
 #[derive(Debug)]
 pub struct Report {
     json: bool,
@@ -53,8 +53,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads the arguments: `--json`; `--only NAME` for one figure, or part of a name for those that have it. What
-    /// `cargo bench` adds is passed over.
+    /// Reads the arguments: `--json`, and either `--only NAME` for one figure or a part of the names of several.
+    ///
+    /// What `cargo bench` adds is passed over.
     pub fn from_args() -> Self {
         let mut report = Self {
             json: false,
@@ -76,7 +77,7 @@ impl Report {
         report
     }
 
-    /// Returns true if this figure is asked for.
+    /// Returns true if the figure is selected by the arguments.
     pub fn wants(&self, name: &str) -> bool {
         let is_it = |only: &String| {
             if self.exactly {
@@ -104,14 +105,14 @@ impl Report {
     }
 }
 
-/// Returns the time that something takes.
+/// Returns the duration of some work, with its result.
 pub fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let started = Instant::now();
     let result = work();
     (started.elapsed(), result)
 }
 
-/// The most memory that this process has had, in megabytes; 0 where the system does not say.
+/// Returns the peak memory of this process, in megabytes; 0 where the system does not report it.
 pub fn peak_rss_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

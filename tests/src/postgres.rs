@@ -1,4 +1,4 @@
-//! A Postgres server of a test's own: on a Unix socket in a folder that goes away with it, on no port.
+//! A Postgres server for one test: on a Unix socket in a temporary folder, without a port.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Set where a missing server is an error and no reason to skip.
+/// The variable that makes a missing server an error instead of a reason to skip tests.
 pub const REQUIRED: &str = "WATERSHED_REQUIRE_POSTGRES";
 
-/// The user that the server runs as when the tests run as root, which it refuses.
+/// The user that the server runs as when the tests run as root, as the server refuses to.
 const USER: &str = "postgres";
 
 /// A running server with one empty database, `postgres`.
@@ -22,7 +22,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server; none if its binaries are not on this machine, which is said.
+    /// Starts a server; none, with a message, if its binaries are missing on this machine.
     ///
     /// # Panics
     /// If it does not start, or is missing where [`REQUIRED`] is set.
@@ -66,12 +66,12 @@ impl Server {
         Some(server)
     }
 
-    /// Returns the folder of the socket on which it listens.
+    /// Returns the folder of the server's socket.
     pub fn socket_folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Returns a URL that connects to it.
+    /// Returns a URL that connects to the server.
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://{USER}@{folder}/postgres")
@@ -122,7 +122,7 @@ impl Drop for Server {
     }
 }
 
-/// The newest version's folder, where Debian and others put it.
+/// Returns the folder with the newest version's binaries, where Debian and others put them.
 fn binaries() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let mut versions: Vec<PathBuf> = versions.flatten().map(|entry| entry.path().join("bin")).collect();

@@ -1,4 +1,4 @@
-//! A store that speaks S3, for one test: on loopback, on a port of its own, in memory.
+//! An object store with the S3 protocol, for one test: on loopback, on a port of its own, in memory.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,17 +6,17 @@ use std::process::Command;
 
 use crate::server::{Says, Server, extensions, fetched, skip};
 
-/// The header of a signed request: the store wants one, and does not check signatures.
+/// The header of a signed request: the store requires one, and does not check signatures.
 pub const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 \
     Credential=key-of-a-test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
-/// A running store without buckets.
+/// A running store, at first without buckets.
 #[derive(Debug)]
 pub struct Store(Server);
 
 impl Store {
-    /// Starts a store; none if it, or the extension with which the engine reads from it, is not on this machine, which is
-    /// said.
+    /// Starts a store; none, with a message, if its program or the engine's extension for it is missing on this
+    /// machine.
     ///
     /// # Panics
     /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
@@ -35,17 +35,17 @@ impl Store {
         Some(Self(Server::start(&mut command, Says::Err)))
     }
 
-    /// Returns its URL.
+    /// Returns the URL of the store.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// Returns its host and port.
+    /// Returns the store's host and port.
     pub fn address(&self) -> &str {
         self.0.address()
     }
 
-    /// Makes a bucket.
+    /// Creates a bucket.
     pub fn create_bucket(&self, bucket: &str) {
         self.put(&format!("/{bucket}"), b"");
     }
@@ -55,7 +55,7 @@ impl Store {
         self.put(&format!("/{bucket}/{key}"), content);
     }
 
-    /// Returns the content of an object; none if there is none.
+    /// Returns the content of an object; none if the object does not exist.
     ///
     /// # Panics
     /// If the store does not answer.
@@ -85,7 +85,7 @@ impl Store {
         keys
     }
 
-    /// Returns the tag of an object.
+    /// Returns the entity tag of an object.
     ///
     /// # Panics
     /// If there is none.
@@ -106,7 +106,7 @@ impl Store {
         assert!(head.starts_with("HTTP/1.1 2"), "{head}");
     }
 
-    /// Has it know no key from now on, or take any again.
+    /// Makes the store refuse every access key from now on, or accept any again.
     ///
     /// # Panics
     /// If the store does not answer.
@@ -116,7 +116,7 @@ impl Store {
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     }
 
-    /// Stops it, in the middle of whatever it does.
+    /// Kills the store in the middle of its work.
     pub fn stop(&mut self) {
         self.0.stop();
     }
@@ -126,7 +126,7 @@ impl Store {
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     }
 
-    /// Returns the head and the body of an answer.
+    /// Sends a request, and returns the head and the body of the response.
     fn request(&self, method: &str, path: &str, body: &[u8]) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(self.0.address()).expect("the store answers");
         let head = format!(

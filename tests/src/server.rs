@@ -1,22 +1,22 @@
-//! Servers that tests start: where their programs stand, and a process that says on which port of loopback it listens.
+//! Servers that tests start: the folders of their programs, and a process that prints its loopback port.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Set where a missing server is an error and no reason to skip.
+/// The variable that makes a missing server an error instead of a reason to skip tests.
 pub const REQUIRED: &str = "WATERSHED_REQUIRE_SERVERS";
 
-/// The stream on which a server says where it listens.
+/// The stream on which a server prints its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
-    /// Its standard output.
+    /// The standard output of the server.
     Out,
-    /// Its standard error.
+    /// The standard error of the server.
     Err,
 }
 
-/// A running server, which ends with this value.
+/// A running server, which is stopped when dropped.
 #[derive(Debug)]
 pub struct Server {
     process: Child,
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a program that listens on a free port, and waits until it says the URL.
+    /// Starts a program that listens on a free port, and waits until it prints its URL.
     ///
     /// # Panics
     /// If it does not start.
@@ -56,12 +56,12 @@ impl Server {
         Self { process, address }
     }
 
-    /// Returns its host and port.
+    /// Returns the server's host and port.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Stops it, in the middle of whatever it does.
+    /// Kills the server in the middle of its work.
     pub fn stop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -74,7 +74,7 @@ impl Drop for Server {
     }
 }
 
-/// Says that something is missing and a test is skipped, for whoever runs the tests.
+/// Reports that a test is skipped because something is missing.
 ///
 /// # Panics
 /// Where [`REQUIRED`] is set.
@@ -91,12 +91,12 @@ pub fn extensions() -> PathBuf {
     target().join("duckdb-extensions")
 }
 
-/// Returns the folder of servers that `scripts/fetch-test-servers` fetched.
+/// Returns the folder of the servers that `scripts/fetch-test-servers` downloaded.
 pub fn fetched() -> PathBuf {
     target().join("test-servers")
 }
 
-/// Returns the folder of what is built and fetched.
+/// Returns the folder of build results and downloads.
 pub fn target() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

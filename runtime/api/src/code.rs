@@ -1,4 +1,4 @@
-//! The codes of problems, the one place where each is given its exit code and its HTTP status.
+//! The codes of problems, each with its exit code and its HTTP status.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ pub enum Code {
     Defect,
 }
 
-/// The meaning of a code elsewhere.
+/// A line of the table of codes: the name, exit code and HTTP status of a code.
 struct Line {
     code: Code,
     name: &'static str,
@@ -69,7 +69,7 @@ const fn line(code: Code, name: &'static str, exit: Exit, http: u16, is_retryabl
     }
 }
 
-/// One line for each code, in the order of the codes.
+/// The table of codes, one line each, in the order of the enum.
 const TABLE: [Line; 18] = [
     line(Code::UnknownName, "unknown-name", Exit::Usage, 404, false),
     line(Code::AmbiguousName, "ambiguous-name", Exit::Usage, 400, false),
@@ -104,7 +104,7 @@ const TABLE: [Line; 18] = [
 ];
 
 impl Code {
-    /// All codes, in the order of the table.
+    /// Returns all codes, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|line| line.code)
     }
@@ -123,7 +123,7 @@ impl Code {
         self.line().exit
     }
 
-    /// Returns the HTTP status that tells of the problem.
+    /// Returns the HTTP status of an answer with the problem.
     pub fn http_status(self) -> u16 {
         self.line().http
     }

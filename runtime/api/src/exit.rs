@@ -1,22 +1,23 @@
-//! Exit codes of the program, the one place where they are written down.
+//! Exit codes of the program, defined here alone.
 
-/// The end of a command, as scripts see it.
+/// The exit code of a command, for scripts.
 ///
 /// The numbers are a promise; see `docs/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Exit {
-    /// Converged, or nothing wrong.
+    /// Everything converged, or no problem was found.
     Converged = 0,
     /// The project, the SQL or a resource has an error; everything else is converged.
     ProjectError = 1,
     /// Unknown command, name or option, or no project here.
     Usage = 2,
-    /// Not now: another process holds the folder, a deadline passed, the state folder can't be written.
+    /// The command can't run now: another process holds the folder, a deadline passed, or the state folder can't be
+    /// written.
     NotNow = 3,
     /// The state folder is damaged or from a newer version; nothing was touched.
     StateFolder = 4,
-    /// Asked for by `--exit-code`: something would be done.
+    /// With `--exit-code`: there is something to do.
     WouldChange = 5,
     /// Stopped in order when its terminal was closed.
     HungUp = 129,
@@ -27,12 +28,12 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number that the process ends with.
+    /// Returns the number that the process exits with.
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// The code that a document or another process names.
+    /// Returns the exit code with this number; `NotNow` for an unknown number.
     pub fn from_code(code: u8) -> Self {
         let all = [
             Self::Converged,
@@ -49,7 +50,7 @@ impl Exit {
         found.unwrap_or(Self::NotNow)
     }
 
-    /// The word for it in documents of errors.
+    /// Returns the name of the exit code in documents of errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",

@@ -1,4 +1,4 @@
-//! Hints: remedies that a person may try, in which operations and options can be told from the words around them.
+//! Hints: remedies for people, in which operations and options can be told apart from words.
 //!
 //! A hint is a text in which [`operation`] and [`option`] have written down what they mean in one fixed form: the command
 //! line shows it as it is, for it is a command there; a browser asks for [`Hint::parts`] and makes a button of it. Catalogs and
@@ -9,7 +9,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of the program in commands.
+/// The name of the program in commands of hints.
 const PROGRAM: &str = "watershed";
 
 /// A remedy to try.
@@ -17,28 +17,28 @@ const PROGRAM: &str = "watershed";
 #[serde(transparent)]
 pub struct Hint(String);
 
-/// A piece of a hint.
+/// A piece of a hint: words, an operation or an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// Words.
+    /// Words that are shown as they are.
     Text(&'a str),
     /// An operation with its arguments.
     Operation {
-        /// The name of the operation.
+        /// Name of the operation.
         name: &'a str,
-        /// The arguments; words in capitals stand for something to fill in.
+        /// Arguments of the operation; a word in capitals is a placeholder.
         arguments: Vec<&'a str>,
     },
     /// An option with its value.
     Option {
-        /// The name of the option.
+        /// Name of the option, without dashes.
         name: &'a str,
-        /// The value; empty for an option without one.
+        /// Value of the option; empty if it takes none.
         value: &'a str,
     },
 }
 
-/// Returns the text that stands for an operation in a hint.
+/// Returns an operation in the form in which a hint's text holds it: a command in backticks.
 pub fn operation<'a>(name: &str, arguments: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = format!("`{PROGRAM} {name}");
     for argument in arguments {
@@ -49,7 +49,7 @@ pub fn operation<'a>(name: &str, arguments: impl IntoIterator<Item = &'a str>) -
     text
 }
 
-/// Returns the text that stands for an operation with options in a hint; the value of an option without one is empty.
+/// Returns an operation with options in the form in which a hint's text holds it. The value of an option may be empty.
 pub fn operation_with<'a>(
     name: &str,
     arguments: impl IntoIterator<Item = &'a str>,
@@ -67,7 +67,7 @@ pub fn operation_with<'a>(
     text
 }
 
-/// Returns the text that stands for an option in a hint; `value` is empty for an option without one.
+/// Returns an option in the form in which a hint's text holds it. `value` is empty if it takes none.
 pub fn option(name: &str, value: &str) -> String {
     match value {
         "" => format!("`--{name}`"),
@@ -75,13 +75,13 @@ pub fn option(name: &str, value: &str) -> String {
     }
 }
 
-/// Returns the way out for a project that needs what the sandbox keeps from it.
+/// Returns the hint for a project that needs something outside of its sandbox.
 pub fn without_sandbox() -> String {
     format!("run a project that you trust without {}", option("sandbox", ""))
 }
 
 impl Hint {
-    /// Returns the whole text.
+    /// Returns the text of the hint, with operations and options as commands of the program.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -112,7 +112,7 @@ fn push_text<'a>(parts: &mut Vec<Part<'a>>, text: &'a str) {
     }
 }
 
-/// Reads what stands between backticks, if it is an operation or an option.
+/// Parses the text between backticks; none if it is neither an operation nor an option.
 fn quoted(piece: &str) -> Option<Part<'_>> {
     if let Some(option) = piece.strip_prefix("--") {
         let (name, value) = option.split_once(' ').unwrap_or((option, ""));

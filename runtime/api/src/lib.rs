@@ -1,18 +1,18 @@
-//! The words in which a project is asked and answers: operations, documents, problems and exit codes.
+//! The vocabulary of requests and answers: operations, documents, problems and exit codes.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`documents`] | answers for other programs, each with a JSON Schema |
-//! | [`operations`] | the table of what may be asked of a project: start here |
-//! | [`request`], [`answers`] | inputs, and ends of answers |
-//! | [`reply`] | parts of an answer on the way |
-//! | [`Problem`], [`Code`] | why there is no answer |
-//! | [`hint`] | remedies, in which operations and options can be told from words |
+//! | [`operations`] | the table of operations on a project: start here |
+//! | [`request`], [`answers`] | inputs, and final answers |
+//! | [`reply`] | parts of an answer, sent during the work |
+//! | [`Problem`], [`Code`] | the reason why a request has no answer |
+//! | [`hint`] | remedies, in which operations and options can be told apart from words |
 //! | [`http`] | the paths of the HTTP API, and its OpenAPI document |
-//! | [`exit`] | the exit codes |
+//! | [`exit`] | the exit codes of the program |
 //!
-//! The crate knows no instance, no engine and no socket: whoever speaks to a project, in this process or from another one,
-//! speaks in these types.
+//! The crate knows no instance, no engine and no socket: all who speak to a project, in this process or from another one,
+//! use these types.
 
 pub mod answers;
 mod code;

@@ -1,4 +1,4 @@
-//! The table of operations: one line for each thing that may be asked of a project.
+//! The table of operations: one line for each operation on a project.
 //!
 //! The types of a request and an answer, the handlers and the renderers are made from this table, so that an operation without
 //! one of them does not compile.
@@ -22,52 +22,54 @@ pub enum Role {
     Query,
 }
 
-/// The way in which an operation does its work.
+/// The manner of an operation: reading, changing, or streaming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
-    /// The operation looks, and ends when nobody listens any more.
+    /// The operation only reads, and ends when the reader hangs up.
     Reads,
-    /// The operation changes something, and goes on when nobody listens any more.
+    /// The operation changes something, and goes on when the reader hangs up.
     Works,
     /// The operation sends parts of its answer as it finds them.
     Streams,
 }
 
-/// A line of the table.
+/// The description of an operation, a line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
-    /// The name of the operation.
+    /// Name of the operation.
     pub name: &'static str,
-    /// The role that is needed.
+    /// The role that a caller needs.
     pub role: Role,
-    /// The way in which the work is done.
+    /// The manner of the operation: reading, changing, or streaming.
     pub manner: Manner,
 }
 
-/// An operation, known by its input.
+/// An operation, with the types of its input and output.
 ///
 /// Inputs that several operations share are told apart by a marker type, for which this is implemented: see [`ops`].
 pub trait Operation {
-    /// The line of the table.
+    /// The operation's line of the table.
     const INFO: Info;
-    /// The input.
+    /// The input that a caller sends.
     type Input;
-    /// The end of the answer.
+    /// The final answer that a caller gets.
     type Output;
 
-    /// Returns the request of this operation.
+    /// Wraps an input of this operation in a request.
     fn request(input: Self::Input) -> Request;
 
-    /// Returns the answer of this operation.
+    /// Wraps an output of this operation in an answer.
     fn answer(output: Self::Output) -> Answer;
 
-    /// Takes the output out of an answer; none if the answer is that of another operation.
+    /// Unwraps the output from an answer; none if the answer is that of another operation.
     fn output(answer: Answer) -> Option<Self::Output>;
 }
 
-/// Calls a macro with the table of operations: for each its type, the module of its handler, its name, role and manner, and the
-/// types of input and output.
+/// Calls a macro with the table of operations.
+///
+/// The table has for each operation its type, the module of its handler, its name, role and manner, and the types of
+/// input and output.
 #[macro_export]
 macro_rules! for_each_operation {
     ($then:ident) => {
@@ -123,14 +125,14 @@ macro_rules! for_each_operation {
 
 macro_rules! types {
     ($($op:ident, $module:ident, $name:literal, $role:ident, $manner:ident, $input:ident, $output:ident;)*) => {
-        /// A request of somebody to a project.
+        /// A request to carry out an operation on a project.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Request {
             $(#[doc = concat!("The operation `", $name, "`.")] $op(Box<request::$input>),)*
         }
 
-        /// The end of an answer.
+        /// The final answer to a request, by operation.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Answer {
@@ -138,7 +140,7 @@ macro_rules! types {
         }
 
         impl Request {
-            /// Returns the line of the table.
+            /// Returns the operation's line of the table.
             pub fn info(&self) -> Info {
                 match self {
                     $(Self::$op(_) => ops::$op::INFO,)*
@@ -146,10 +148,10 @@ macro_rules! types {
             }
         }
 
-        /// All lines of the table, in its order.
+        /// The table of operations.
         pub const TABLE: &[Info] = &[$(ops::$op::INFO,)*];
 
-        /// The operations as types.
+        /// The operations as types, for [`Operation`].
         pub mod ops {
             use super::{Answer, Info, Manner, Operation, Request, Role, answers, request};
 
@@ -188,7 +190,7 @@ use crate::{answers, request};
 for_each_operation!(types);
 
 impl Request {
-    /// Returns the options of the run that is asked for; none if no run is.
+    /// Returns the options of the run that is requested; none if the operation runs nothing.
     pub fn run_mut(&mut self) -> Option<&mut request::RunRequest> {
         match self {
             Self::Run(run) => Some(run),

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::documents::Command;
 
-/// The process that owns a folder.
+/// The process that owns a project's state folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its command.
+    /// The command that the process runs.
     pub command: Command,
-    /// Its process id.
+    /// The process id.
     pub process: u32,
-    /// Its project is confined to its own folder and its state.
+    /// True if the project is confined to its own folder and its state.
     #[serde(default)]
     pub sandbox: bool,
 }

@@ -11,23 +11,23 @@ use crate::hint::Hint;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// The kind of the problem.
+    /// The kind of the problem, by which programs decide what to do.
     pub code: Code,
-    /// The attempt, and the obstacle.
+    /// The message for people: what was attempted, and what prevented it.
     pub message: String,
     /// A remedy to try; none if none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
-    /// The mistake in a statement or a resource that is to blame; none if there is none.
+    /// The error in a statement or a resource that caused the problem; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Box<Mistake>>,
-    /// The resource that the problem is about; none if it is about no single one.
+    /// The resource that the problem is about; none if it is not about a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<Box<ResourceName>>,
-    /// The candidates among which the name that was given does not decide; empty unless it is ambiguous.
+    /// The resources that an ambiguous name may mean; empty for other problems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<ResourceName>,
-    /// True if the same request may succeed later, without anything being changed by hand.
+    /// True if the same request may succeed later without any change by hand.
     pub retryable: bool,
 }
 
@@ -54,14 +54,14 @@ impl Problem {
         }
     }
 
-    /// Adds something that may help.
+    /// Adds a hint at a remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Names the mistake that is to blame.
+    /// Adds the code of the underlying error, and its offset in the statement if known.
     #[must_use]
     pub fn at(mut self, code: impl Into<String>, offset: Option<usize>) -> Self {
         let code = code.into();
@@ -69,14 +69,14 @@ impl Problem {
         self
     }
 
-    /// Names the resource that the problem is about.
+    /// Adds the resource that the problem is about.
     #[must_use]
     pub fn about(mut self, resource: ResourceName) -> Self {
         self.resource = Some(Box::new(resource));
         self
     }
 
-    /// Refuses to write the rows of a resource that has none: it was never built, or is of a kind without rows.
+    /// Returns the problem of a resource that has no rows to write: never built, or of a kind without rows.
     pub fn without_rows(name: &str) -> Self {
         let show = crate::hint::operation("show", [name]);
         Self::new(Code::WrongState, format!("`{name}` has no rows to write"))

@@ -1,4 +1,4 @@
-//! Replies to a request: parts of the answer while the work goes on, and its end.
+//! Replies to a request: parts of the answer during the work, and the final answer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,33 +8,34 @@ use crate::operations::Answer;
 use crate::problem::Problem;
 use crate::request::Activity;
 
-/// A part of the answer.
+/// A part of the reply to a request, sent as it becomes known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Something happened.
+    /// An event of the work.
     Event(Box<Event>),
-    /// The present activity, for progress.
+    /// The current progress of the work.
     Activity(Activity),
-    /// The work waits until this process closes the engine's file.
+    /// The process whose use of the engine's file the work waits for.
     Waiting(String),
-    /// Everything has settled for the first time, and the work goes on: how things stand, and why files can't be
-    /// watched if they can't.
+    /// The document of a run that has settled for the first time and goes on.
+    ///
+    /// The text is the reason why files can't be watched; none if they can.
     Converged(Box<RunDocument>, Option<String>),
-    /// The names of models that files declare as sources, for people, who call them so.
+    /// The names of models that files declare as sources, and that people call so.
     Sources(Vec<String>),
     /// The resource whose rows follow.
     About(Box<ResourceDocument>),
-    /// The columns of a result; rows follow.
+    /// The columns of a result, whose rows follow.
     Columns(Vec<Column>),
-    /// Rows of a result.
+    /// Some rows of a result.
     Rows(Vec<Vec<Value>>),
     /// Log lines of runs.
     Lines(Vec<LogLine>),
-    /// Lines that programs wrote.
+    /// Output lines of programs.
     Output(Vec<OutputLine>),
-    /// The end, with the answer.
+    /// The last part, with the final answer.
     Done(Box<Answer>),
-    /// The end, without one.
+    /// The last part, with the reason why there is no answer.
     Refused(Problem),
 }

@@ -1,4 +1,4 @@
-//! One way of commands to the service: the owner of the folder is asked, or the operation is done here while nobody owns it.
+//! Requests of commands: sent to the owner of the folder, or carried out here while nobody owns it.
 
 use std::time::Duration;
 

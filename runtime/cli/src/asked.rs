@@ -1,4 +1,4 @@
-//! `call`, `alert`, `report`: questions that resources ask, and what is told of them.
+//! `call`, `alert`, `report`: questions that resources define.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! `backup`, `restore`: everything that an environment keeps, in one file.
+//! `backup`, `restore`: all state of an environment in one file.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The candidates of arguments that name resources.
+//! Completion candidates for arguments that name resources.
 //!
 //! Arguments are declared without knowing how names are found, which takes a parsed command line.
 

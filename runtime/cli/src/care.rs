@@ -1,4 +1,4 @@
-//! `doctor`, `gc`: looking after what a project keeps.
+//! `doctor`, `gc`: upkeep of a project's state.
 
 use watershed_api::operations::ops;
 use watershed_api::request::NoInput;

@@ -1,4 +1,4 @@
-//! `validate`, `compile` and `schema`: what needs the project's files at most.
+//! `validate`, `compile` and `schema`: commands that need at most the project's files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Shell completions. The shell asks the program itself, so that names of resources are completed too.
+//! Shell completions, which the shell asks the program for, so that names of resources are completed too.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;

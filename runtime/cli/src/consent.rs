@@ -1,4 +1,4 @@
-//! Asking before something is lost.
+//! Consent of a person before something is lost.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 

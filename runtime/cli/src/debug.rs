@@ -1,4 +1,4 @@
-//! `debug`: for whoever suspects the program itself.
+//! `debug`: checks of the program itself.
 
 use watershed_api::operations::ops;
 use watershed_api::request::NoInput;

@@ -1,5 +1,4 @@
-//! Resources that fail over and over in the same way: `start` tells each failure once, and how often it came when that is
-//! over.
+//! Failures that repeat: `start` shows each once, and the number of repetitions when the failure is over.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Failures of commands, as a person reads them.
+//! Failures of commands, for people and as documents.
 
 use std::io;
 

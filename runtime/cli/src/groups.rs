@@ -1,4 +1,4 @@
-//! The program's help: its commands by what a person wants to do, and where to read on.
+//! The program's help, with the commands grouped by purpose.
 
 use std::ffi::OsString;
 

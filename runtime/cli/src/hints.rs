@@ -1,4 +1,4 @@
-//! Answers to what a person's hand types by habit from another program.
+//! Hints for commands and options of other programs.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 

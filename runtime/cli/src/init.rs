@@ -1,4 +1,4 @@
-//! `init`: a small project that runs.
+//! `init`: a new project from a template.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Files that commands read, and standard input in their place.
+//! Input files of commands, or standard input in their place.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! The program: command line, output, exit codes.
+//! The program `watershed`: its command line, output and exit codes.
 
 mod args;
 mod ask;

@@ -1,4 +1,4 @@
-//! Logs of the program on standard error, and those that are kept of each resource.
+//! Logs of the program on standard error, and the stored log lines of each resource.
 
 use std::io::{self, IsTerminal as _, Write};
 

@@ -1,4 +1,4 @@
-//! `logs`: what programs wrote, and what the runs of other resources said.
+//! `logs`: the output of programs, and the log lines of other resources.
 
 use watershed_api::operations::ops;
 use watershed_api::request::{LogsRequest, ProgramOutput};

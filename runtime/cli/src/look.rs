@@ -1,4 +1,4 @@
-//! `plan`, `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
+//! `plan`, `status`, `graph`, `history`, `show`, `query`: commands that change nothing.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Manual pages, for packages.
+//! `man`: manual pages, for packages.
 
 use std::fs;
 

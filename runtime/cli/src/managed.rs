@@ -1,4 +1,4 @@
-//! `set`, `event`: managed resources, changed by hand.
+//! `set`, `event`: changes of managed resources by hand.
 
 use std::path::Path;
 

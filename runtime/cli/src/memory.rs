@@ -1,4 +1,4 @@
-//! Memory of the program: what it keeps of the system's, and what it gives back.
+//! Settings of the program's memory allocator, and the return of free memory to the system.
 //!
 //! A process that stays for weeks and builds something every few seconds takes much memory for a moment, on whichever
 //! thread has the work. Left alone, the C library gives nothing below 32 MB back once it has seen a buffer of the

@@ -1,4 +1,4 @@
-//! `metrics`: a question to a metrics view.
+//! `metrics`: a query of a metrics view.
 
 use std::path::Path;
 

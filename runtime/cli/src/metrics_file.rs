@@ -1,4 +1,4 @@
-//! The file that `run --metrics-file` leaves for the node exporter.
+//! The file that `run --metrics-file` writes for the node exporter.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A mistake in a statement that a person typed, drawn over its line.
+//! An error in a typed statement, drawn over its line.
 
 use watershed_api::Mistake as Named;
 use watershed_api::documents::At;

@@ -1,4 +1,4 @@
-//! `explain`, `pause`, `resume`, `cancel`, `stats`: the operator's hands.
+//! `explain`, `pause`, `resume`, `cancel`, `stats`: commands for operators.
 
 use watershed_api::documents::Operation as Change;
 use watershed_api::operations::ops;

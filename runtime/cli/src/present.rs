@@ -1,4 +1,4 @@
-//! Shows replies as they come, in the form that was asked for.
+//! Presentation of replies as they come, in the format that was asked for.
 
 mod ends;
 

@@ -1,4 +1,4 @@
-//! The project of a command, and the folder of its state.
+//! The location of a command's project, with its state folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

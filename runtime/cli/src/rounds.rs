@@ -1,4 +1,4 @@
-//! The lines of `start` after it has converged: one for each resource, mistakes with their place, fixed mistakes.
+//! Output of `start` after it has converged: ended runs, errors with their place, fixed errors.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `scale`, `restart`, `rollback`: services, changed by hand.
+//! `scale`, `restart`, `rollback`: changes of services by hand.
 
 use watershed_api::operations::ops;
 use watershed_api::request::{RestartRequest, RollbackRequest, ScaleRequest};

@@ -1,4 +1,4 @@
-//! The session of a command: in this process, or in the one that owns the folder.
+//! The process that carries out a command: this one, or the owner of the folder.
 
 use std::sync::Arc;
 use std::time::Duration;

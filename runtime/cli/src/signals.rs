@@ -1,4 +1,4 @@
-//! Signals: the first one stops in order, a second one ends at once.
+//! Handling of signals: the first stops in order, the second ends the process at once.
 
 use std::io;
 use std::sync::{Arc, mpsc};

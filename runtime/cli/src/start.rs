@@ -1,4 +1,4 @@
-//! `start`: converges, and goes on doing so while files are edited.
+//! `start`: converges, and goes on while files are edited.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;

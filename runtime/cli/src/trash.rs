@@ -1,4 +1,4 @@
-//! `trash`: what nothing stands for any more.
+//! `trash`: tables that no resource refers to any more.
 
 use watershed_api::operations::ops;
 use watershed_api::request::{NoInput, TrashEmptyRequest, TrashRestoreRequest};

@@ -1,4 +1,4 @@
-//! Values of options: each type says what it accepts and what to write instead.
+//! Types of option values, whose errors say what is accepted.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;

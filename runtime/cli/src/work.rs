@@ -1,4 +1,4 @@
-//! `run`, `reconcile`, `refresh`, `approve`, `retry`: what changes the state folder.
+//! `run`, `reconcile`, `refresh`, `approve`, `retry`: commands that change the state folder.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! One file with everything that a state folder keeps.
+//! The file format of backups: one file with all state of an environment.
 //!
 //! A line that says what it is, a line of JSON with the names and sizes of the parts, the parts one after another, a digest
 //! of each, and a digest of all that. It appears under its name when it is whole, and is checked whole before any of it is

@@ -1,4 +1,4 @@
-//! Values that a runtime knows and does not show: those of every project that it has open, by the folder of its logs.
+//! Secrets of all open projects of this process, by the folder of a project's logs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Moments of an environment that are kept beside its catalog: a run that finds nothing to do stores nothing there.
+//! Moments of an environment, stored beside its catalog, where a run without work stores nothing.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,13 +1,13 @@
-//! The data runtime: projects brought to life inside a process.
+//! The data runtime: projects that are opened and kept converged inside a process.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`instance`] | a project brought to life: start at [`Runtime`] |
+//! | [`instance`] | an open project: start at [`Runtime`] |
 //! | `http` | the API over HTTP, with the feature of that name |
-//! | [`documents`] | what the program prints for other programs, from [`watershed_api`] |
-//! | [`logs`] | what invocations say, kept on disk |
-//! | [`state_folder`] | where an environment's state is kept and who may touch it |
-//! | [`exit`] | the exit codes, from there too |
+//! | [`documents`] | documents that the program prints for other programs, from [`watershed_api`] |
+//! | [`logs`] | logs of invocations, stored on disk |
+//! | [`state_folder`] | the folder that holds an environment's state, and the locks on it |
+//! | [`exit`] | the exit codes of the program, from [`watershed_api`] |
 //!
 //! The program `watershed` is the crate `watershed-cli` above this one. The socket by which its commands talk to the process that
 //! owns a state folder is no part of the library.

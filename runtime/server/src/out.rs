@@ -1,4 +1,4 @@
-//! The way of answers to whoever asks: here rows become JSON, and secrets are taken out of what is said.
+//! The sender of replies, which converts rows to JSON and redacts secrets.
 
 use serde_json::Value;
 use tokio::sync::mpsc::error::SendError;

@@ -1,5 +1,6 @@
-//! The parts of the runtime that the program `watershed` needs beside the public interface. They are no part of the library, and
-//! change with the program.
+//! Parts of the runtime for the program `watershed`, beside the public interface.
+//!
+//! They are no part of the library, and change with the program.
 
 pub use crate::instance::compiled::{compile, finding, secrets_of as secrets_of_files};
 pub use crate::instance::{

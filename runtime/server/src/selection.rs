@@ -1,4 +1,4 @@
-//! A choice among a project's resources: `--select` and `--exclude`.
+//! The selection of a project's resources: `--select` and `--exclude`.
 //!
 //! | module | holds |
 //! |---|---|

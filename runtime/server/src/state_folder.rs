@@ -1,4 +1,4 @@
-//! The folder that holds an environment's state, and who may touch it.
+//! The folder that holds an environment's state, and the locks on it.
 //!
 //! `PROJECT/.watershed/<environment>/` holds the catalog, the engine's data, a lock and a socket. The lock is an OS
 //! lock on an open file, so it is gone with its process however that ends. One process owns the folder exclusively

@@ -1,4 +1,4 @@
-//! Questions that nobody waits for any more: the engine stops working on them, at whatever stage they are.
+//! Tests of cancelled questions: the engine stops working on them at every stage.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use watershed::metrics::Query;
 use watershed::{AnswerFile, Instance, Options, Runtime, Source, Viewer};
 
 const DEADLINE: Duration = Duration::from_secs(60);
-/// The time that a question gets: enough for the engine to be at it.
+/// The time that a question runs before it is cancelled, enough for the engine to have begun.
 const BUSY: Duration = Duration::from_millis(300);
 
 /// A view over more rows than anybody could read.
@@ -46,7 +46,7 @@ async fn opened(root: &Path) -> Instance {
     instance
 }
 
-/// The time that all threads of this process worked, in ticks of the system.
+/// Returns the CPU time of all threads of this process, in ticks of the system.
 fn worked() -> u64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
@@ -54,7 +54,7 @@ fn worked() -> u64 {
     field(11) + field(12)
 }
 
-/// Waits until the process works for less than a fifth of the time: a single busy thread would work for all of it.
+/// Waits until the process uses less than a fifth of one core.
 async fn until_idle(stage: &str) {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Queries of metrics views, by the library.
+//! Tests of metrics queries through the library.
 
 #![expect(
     clippy::unwrap_used,
@@ -55,7 +55,7 @@ async fn opened(folder: &tempfile::TempDir) -> Instance {
     instance
 }
 
-/// The code of a question that has no answer.
+/// Returns the code of the problem that a question ended with.
 fn code<T: std::fmt::Debug>(answer: Result<T, Problem>) -> Code {
     answer.expect_err("a problem").code
 }
@@ -156,7 +156,7 @@ async fn an_api_answers_programs_with_values_for_its_arguments() {
     instance.close(DEADLINE).await.unwrap();
 }
 
-/// A view with a filter for each user, and one over a table that nobody here builds.
+/// A view with a filter for each user, and a view over a table that nothing here builds.
 const CACHED: [(&str, &str); 4] = [
     (
         "migrations/outside.sql",
@@ -412,7 +412,7 @@ async fn an_answer_is_written_into_a_file_for_whoever_asks() {
     instance.close(DEADLINE).await.unwrap();
 }
 
-/// Users of an embedder: each e-mail is one of a customer.
+/// The users of an embedder: each e-mail address is that of a customer.
 struct Customers;
 
 impl watershed::Directory for Customers {
@@ -468,7 +468,7 @@ async fn an_alert_runs_in_the_name_of_a_user_that_the_embedder_knows() {
     assert_eq!(told[1].1["verdict"], "error");
 }
 
-/// Files of reports as an embedder serves them.
+/// Links to the files of reports, as an embedder serves them.
 struct Served;
 
 impl watershed::Links for Served {

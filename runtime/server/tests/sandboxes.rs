@@ -1,5 +1,6 @@
-//! Several projects of people who are not trusted, in one process: its working folder is an empty one, and each project
-//! reads its own files alone. The working folder is the process's, so this is a test binary of its own with one test.
+//! A test of several untrusted projects in one process, each of which reads its own files alone.
+//!
+//! The working folder is the process's and is empty, so this is a test binary of its own with one test.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,7 +17,8 @@ use watershed_controller::Select;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Writes a project whose models read a file by its relative path, by a glob, through a view, and the neighbour's in every spelling.
+/// Writes a project whose models read a file by a relative path, a glob and a view, and the neighbour's file in every
+/// spelling.
 fn project(root: &Path, row: &str, neighbour: &Path) {
     let theirs = neighbour.join("data/x.csv");
     let theirs = theirs.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! The program as the tests call it: the same `main`, which dies at the crash points that `FAILPOINTS` names.
+//! The program under test: the same `main`, which exits at the crash points that `FAILPOINTS` names.
 
 fn main() -> std::process::ExitCode {
     let _armed = fail::FailScenario::setup();

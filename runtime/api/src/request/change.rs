@@ -1,113 +1,113 @@
-//! Changes by hand.
+//! Requests for changes by hand.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Resources that something is done to.
+/// A request to change some resources by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamesRequest {
-    /// The resources.
+    /// Names of the resources.
     pub names: Vec<String>,
 }
 
-/// Another number of replicas.
+/// A request to change the number of replicas of services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleRequest {
-    /// The services.
+    /// Names of the services.
     pub names: Vec<String>,
-    /// The number of replicas; none for that of the file.
+    /// The number of replicas; none for the number in the service's file.
     pub replicas: Option<u32>,
 }
 
-/// A start of services anew.
+/// A request to restart services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestartRequest {
-    /// The services.
+    /// Names of the services.
     pub names: Vec<String>,
-    /// True for all replicas at once, false for as many as may be missing.
+    /// True to restart all replicas at once, false for as many at a time as may be missing.
     pub now: bool,
 }
 
-/// An earlier release of services.
+/// A request to return services to an earlier release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackRequest {
-    /// The services.
+    /// Names of the services.
     pub names: Vec<String>,
     /// The number of the release; none for the one before the active one.
     pub to: Option<u64>,
 }
 
-/// Another stage of a managed resource.
+/// A request to set the desired stage of a managed resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetRequest {
-    /// The resource.
+    /// Name of the managed resource.
     pub name: String,
-    /// The stage that is desired.
+    /// Name of the desired stage.
     pub desired: String,
 }
 
-/// Something that has happened.
+/// A request to deliver events to managed resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventRequest {
-    /// A CloudEvent in its JSON form, or a list of them.
+    /// A CloudEvent in its JSON form, or a list of CloudEvents.
     pub body: String,
 }
 
-/// A time during which nobody is told of an alert.
+/// A request to snooze an alert, or to end its snooze.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SnoozeRequest {
-    /// The alert.
+    /// Name of the alert.
     pub name: String,
-    /// The end, in milliseconds since 1970; none ends a snooze that there is.
+    /// The end of the snooze, in milliseconds since 1970; none ends a snooze now.
     pub until_ms: Option<i64>,
 }
 
-/// A table that is given back from the trash.
+/// A request to restore a table from the trash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrashRestoreRequest {
-    /// The name of the table, or the beginning of its id.
+    /// Name of the table, or a prefix of its id.
     pub name: String,
-    /// The name that the table is to have; none for its own.
+    /// The new name of the table; none for its former name.
     pub to: Option<String>,
-    /// True to say only what would be done.
+    /// True to report what would be done, and change nothing.
     pub dry_run: bool,
 }
 
-/// Tables that are thrown away for good.
+/// A request to delete tables in the trash for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrashEmptyRequest {
-    /// Names of tables, or beginnings of ids; empty for all.
+    /// Names of tables, or prefixes of ids; empty for all tables.
     pub names: Vec<String>,
-    /// True to say only what would be done.
+    /// True to report what would be done, and change nothing.
     pub dry_run: bool,
 }
 
-/// A copy of everything that is kept.
+/// A request to write a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackupRequest {
-    /// The file, with its whole path.
+    /// Absolute path of the backup.
     pub file: PathBuf,
-    /// True to replace a file that is there.
+    /// True to replace an existing file.
     pub force: bool,
 }
 
-/// A backup that takes the place of what is kept.
+/// A request to restore a project's state from a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestoreRequest {
-    /// The file, with its whole path.
+    /// Absolute path of the backup.
     pub file: PathBuf,
-    /// True to check the file alone.
+    /// True to check the backup, and restore nothing.
     pub dry_run: bool,
 }

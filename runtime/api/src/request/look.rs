@@ -1,4 +1,4 @@
-//! Looks at how things stand.
+//! Requests that only read.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,65 +10,65 @@ use crate::documents::{Outcome, PartitionState, Time};
 #[serde(deny_unknown_fields)]
 pub struct NoInput {}
 
-/// The status of resources.
+/// A request for the status of resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatusRequest {
-    /// The resources; empty for all.
+    /// Names of the resources; empty for all.
     pub names: Vec<String>,
-    /// The resources by selection.
+    /// The selected resources, if none are named.
     #[serde(default)]
     pub selection: Selection,
     /// True to list hidden resources too.
     pub all: bool,
 }
 
-/// The steps of a run that is not made.
+/// A request for a forecast of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
-    /// True to end with a code of its own if there is anything to do.
+    /// True to return a special exit code if there is anything to do.
     pub exit_code: bool,
     /// The resources that the run would be for.
     #[serde(default)]
     pub selection: Selection,
 }
 
-/// The mistakes in the project's files.
+/// A request to compile the project's files and list the findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValidateRequest {
-    /// The resources by selection.
+    /// The selected resources; all if empty.
     #[serde(default)]
     pub selection: Selection,
     /// True to list hidden resources too.
     pub all: bool,
     /// True to count warnings as errors.
     pub warn_error: bool,
-    /// True to add to each resource its spec.
+    /// True to add the spec of each resource.
     pub spec: bool,
 }
 
-/// The graph of resources.
+/// A request for the graph of resources and their refs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRequest {
-    /// The resource in the middle; none for the whole graph.
+    /// Name of the resource in the middle; none for the whole graph.
     pub name: Option<String>,
-    /// The resources by selection.
+    /// The selected resources, if none is named.
     #[serde(default)]
     pub selection: Selection,
     /// True to list hidden resources too.
     pub all: bool,
 }
 
-/// Past runs.
+/// A request for past runs and transitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryRequest {
-    /// The resource; none for all.
+    /// Name of the resource; none for all.
     pub name: Option<String>,
-    /// The most entries.
+    /// Most entries in the answer.
     pub limit: u64,
     /// The time before which entries are left out.
     #[serde(default)]
@@ -87,15 +87,15 @@ pub struct HistoryRequest {
     pub page: Option<String>,
 }
 
-/// The partitions of a model.
+/// A request for the partitions of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartitionsRequest {
-    /// The model.
+    /// Name of the model.
     pub name: String,
-    /// True for those that failed alone.
+    /// True to list only partitions that failed.
     pub errored: bool,
-    /// The most partitions.
+    /// Most partitions in the answer.
     pub limit: u64,
     /// The phases that are meant; empty for all.
     #[serde(default)]
@@ -111,51 +111,51 @@ pub struct PartitionsRequest {
     pub page: Option<String>,
 }
 
-/// The reason why something is not running.
+/// A request for the reason why resources are not running.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest {
-    /// The resource; none for the whole project.
+    /// Name of the resource; none for the whole project.
     pub name: Option<String>,
 }
 
-/// The choice of tests to run.
+/// A request to run the tests of models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestRequest {
-    /// The models whose tests are run; empty for all.
+    /// Names of the models whose tests are run; empty for all.
     pub names: Vec<String>,
-    /// The models by selection.
+    /// The selected models, if none are named.
     #[serde(default)]
     pub selection: Selection,
     /// True to count warnings as errors.
     pub warn_error: bool,
 }
 
-/// The logs of a resource's runs, or the output of a program.
+/// A request for the log lines of a resource, or the output of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogsRequest {
-    /// The resource.
+    /// Name of the resource or program.
     pub name: String,
-    /// The most lines of those that were written before.
+    /// Most lines from before the request.
     pub limit: u64,
-    /// True to go on with what is written from now on, until nobody listens.
+    /// True to go on with later lines until the reader hangs up.
     pub follow: bool,
-    /// The time before which lines are left out; none for all.
+    /// The time before which lines are left out; none for no such limit.
     #[serde(default)]
     pub since: Option<Time>,
-    /// The part of a program's output; none for the logs of runs.
+    /// The part of a program's output; none for the log lines of runs.
     #[serde(default)]
     pub program: Option<ProgramOutput>,
 }
 
-/// The part of a program's output that is meant.
+/// The part of a program's output that is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramOutput {
-    /// The number of the replica; none for all of them.
+    /// The number of the replica; none for all replicas.
     pub replica: Option<u64>,
-    /// True for the start before the last one.
+    /// True for the output of the start before the last one.
     pub previous: bool,
 }

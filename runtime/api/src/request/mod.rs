@@ -1,4 +1,4 @@
-//! Inputs of operations.
+//! Requests: the inputs of operations.
 
 mod change;
 mod look;

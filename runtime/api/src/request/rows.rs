@@ -1,104 +1,104 @@
-//! Questions whose answers are rows.
+//! Requests whose answers are rows.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One statement that reads.
+/// A request to run one read-only statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryRequest {
-    /// The statement.
+    /// The SQL statement.
     pub sql: String,
-    /// The most rows; none for all.
+    /// Most rows in the answer; none for all.
     pub limit: Option<u64>,
-    /// The time that the statement is given, in milliseconds; none for as long as somebody listens.
+    /// The time that the statement may take, in milliseconds; none for no limit.
     pub timeout_ms: Option<u64>,
 }
 
-/// The first rows of a resource, or its spec and state.
+/// A request for the first rows of a resource, or its spec and state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShowRequest {
-    /// The resource.
+    /// Name of the resource.
     pub name: String,
-    /// The most rows.
+    /// Most rows in the answer.
     pub limit: u64,
 }
 
-/// The SQL of a model as the engine gets it.
+/// A request for the compiled SQL of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompileRequest {
-    /// The model.
+    /// Name of the model.
     pub name: String,
 }
 
-/// Rows that are written into a file by the process that is asked.
+/// A request to write rows to a file, by the process that answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportRequest {
-    /// The rows.
+    /// The rows to write.
     pub rows: Rows,
-    /// The most rows; none for all.
+    /// Most rows in the file; none for all.
     pub limit: Option<u64>,
-    /// The time that the statement is given, in milliseconds; none for as long as somebody listens.
+    /// The time that the statement may take, in milliseconds; none for no limit.
     pub timeout_ms: Option<u64>,
-    /// The file, with its whole path. Its name says its form.
+    /// Absolute path of the file, whose extension determines the format.
     pub file: PathBuf,
-    /// True to replace a file that is there.
+    /// True to replace an existing file.
     pub force: bool,
 }
 
-/// Rows that are asked for.
+/// The source of exported rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rows {
-    /// Rows of a statement that reads.
+    /// A read-only SQL statement.
     Query(String),
-    /// Rows of a resource, by its name.
+    /// A resource, by its name.
     Of(String),
 }
 
-/// The way in which an answer is wanted.
+/// The form of an answer: shown rows, a file, or the statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerOptions {
-    /// The time that the question is put at; none for now.
+    /// The time at which the question is asked; none for now.
     pub at: Option<String>,
-    /// The most rows that are shown; none for all. The answer says if there are more.
+    /// Most rows that are shown; none for all. The answer says whether there are more.
     pub shown: Option<u64>,
-    /// True for the statement instead of the rows.
+    /// True to return the SQL statement instead of rows.
     pub sql: bool,
-    /// True for the values of variables in that statement.
+    /// True to show the values of variables in the SQL statement.
     #[serde(default)]
     pub show_values: bool,
-    /// The file, with its whole path, that the rows are written into; none if they are shown.
+    /// Absolute path of the file that rows are written to; none to show them.
     pub file: Option<PathBuf>,
-    /// True to replace a file that is there.
+    /// True to replace an existing file.
     pub force: bool,
 }
 
-/// A query of a metrics view.
+/// A request to answer a query of a metrics view.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsRequest {
     /// The query in its JSON form.
     pub query: Value,
-    /// A condition in SQL on the rows that count.
+    /// An SQL condition on the rows that are aggregated; none for all rows.
     pub condition: Option<String>,
-    /// A condition in SQL on the groups that are shown.
+    /// An SQL condition on the groups that are shown; none for all groups.
     pub having: Option<String>,
-    /// True to add to each measure its value in the range that is compared with, and the change since then.
+    /// True to add to each measure its value in the comparison range, and the relative change.
     #[serde(default)]
     pub shows_change: bool,
-    /// The attributes of the user who asks; none for the owner.
+    /// The attributes of the user on whose behalf the query runs; none for the owner.
     pub user: Option<Map<String, Value>>,
-    /// The explore or canvas through which the question is asked, as `kind/name`.
+    /// The explore or canvas whose rules apply too, as `kind/name`; none for the view alone.
     #[serde(default)]
     pub through: Option<String>,
-    /// The way in which the answer is wanted. A query with a limit of its own shows all that it has.
+    /// The form of the answer. A query with a limit of its own shows all of its rows.
     pub options: AnswerOptions,
 }
 
@@ -116,40 +116,40 @@ pub struct MetricsBoundsRequest {
     pub through: Option<String>,
 }
 
-/// A call of an API.
+/// A request to call an API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallRequest {
-    /// The API.
+    /// Name of the API.
     pub api: String,
-    /// The arguments.
+    /// Arguments of the call, by name.
     pub args: Map<String, Value>,
-    /// The attributes of the user who asks; none for the owner.
+    /// The attributes of the user on whose behalf the API is called; none for the owner.
     pub user: Option<Map<String, Value>>,
-    /// The way in which the answer is wanted.
+    /// The form of the answer.
     pub options: AnswerOptions,
 }
 
-/// The rows of a report.
+/// A request for the rows of a report, without sending it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportRequest {
-    /// The report.
+    /// Name of the report.
     pub name: String,
-    /// The way in which the answer is wanted.
+    /// The form of the answer.
     pub options: AnswerOptions,
 }
 
-/// A trial of an alert.
+/// A request to evaluate an alert without storing the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AlertTestRequest {
-    /// The alert.
+    /// Name of the alert.
     pub name: String,
-    /// The time that the alert is evaluated for; none for now.
+    /// The time for which the alert is evaluated; none for now.
     pub at: Option<String>,
-    /// True to send what people would be told.
+    /// True to send the messages that people would get.
     pub send: bool,
-    /// True to end with a code of its own if the alert fails.
+    /// True to return a special exit code if the alert fails.
     pub exit_code: bool,
 }

@@ -6,95 +6,97 @@ use serde::{Deserialize, Serialize};
 
 use crate::documents::{ResourceName, Time};
 
-/// The options of a run.
+/// The options of a command that runs resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// Variables set by hand; an owner with others refuses.
+    /// Variables from the command line; an owner with other values refuses the request.
     pub variables: BTreeMap<String, String>,
-    /// Stop at the first failure.
+    /// True to stop at the first failure.
     pub fail_fast: bool,
-    /// Count warnings as errors.
+    /// True to count warnings as errors.
     pub warn_error: bool,
-    /// Hidden resources too.
+    /// True to list hidden resources too.
     pub all: bool,
-    /// The resources that a run or a refresh is for.
+    /// The resources that a run or a refresh is for; all if empty.
     #[serde(default)]
     pub selection: Selection,
-    /// The events that are told while it goes on.
+    /// The events that are sent while the command runs.
     #[serde(default)]
     pub events: Events,
-    /// Tell the progress too.
+    /// True to send the progress too.
     #[serde(default)]
     pub progress: bool,
-    /// The time at which the command began that goes on here: the process that did its work has ended. What it asked for
-    /// since then is stored, and not to be asked for again.
+    /// The start of a command that this request takes over, after the process that did its work has ended; none for a
+    /// new command.
+    ///
+    /// The work requested since then is stored, and is not requested again.
     #[serde(default)]
     pub goes_on_since: Option<Time>,
 }
 
-/// Work on resources that are named.
+/// A request for work on named resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedRun {
-    /// The resources.
+    /// Names of the resources.
     pub names: Vec<String>,
     /// The options of the run.
     pub run: RunRequest,
 }
 
-/// The work of resources once more.
+/// A request to refresh resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefreshRequest {
-    /// The resources.
+    /// Names of the resources; empty if they are selected.
     pub names: Vec<String>,
-    /// True to forget incremental state.
+    /// True to discard incremental state and rebuild all rows.
     pub full: bool,
-    /// True to refresh dependents too.
+    /// True to refresh transitive dependents too.
     pub downstream: bool,
-    /// The partitions that are built again, besides those that are due; none for no others.
+    /// The partitions to rebuild in addition to those that are due; none for no others.
     #[serde(default)]
     pub partitions: Option<PartitionChoice>,
     /// The options of the run.
     pub run: RunRequest,
 }
 
-/// The partitions that are built again.
+/// The partitions of a model to rebuild.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionChoice {
-    /// Those that failed.
+    /// All partitions that failed.
     Errored,
-    /// These: by key, by the beginning of one, or by a value of their data.
+    /// The partitions with these keys, prefixes of keys, or values in their data.
     Keys(Vec<String>),
 }
 
-/// A choice among a project's resources, as it is typed behind `--select` and `--exclude`. Empty, it stands for all.
+/// A selection of a project's resources, as typed after `--select` and `--exclude`; empty for all resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
-    /// The resources that are meant; all if nothing is typed.
+    /// The terms of `--select`, whose union is selected; empty for all resources.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// The terms of `--exclude`, whose union is left out.
     pub exclude: Vec<String>,
 }
 
 impl Selection {
-    /// Returns whether nothing was typed.
+    /// Returns true if neither option was given.
     pub fn is_empty(&self) -> bool {
         self.select.is_empty() && self.exclude.is_empty()
     }
 }
 
-/// The events that a run tells.
+/// The events that a run sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Events {
-    /// All of them.
+    /// All events of the run.
     #[default]
     All,
-    /// Those that a person reads. Resources that were looked at and left as they are cost nothing then.
+    /// The events that a person reads; those of resources that were only checked are left out, at no cost.
     News,
 }
 
@@ -102,10 +104,10 @@ pub enum Events {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
-    /// Resources that are settled.
+    /// Number of resources that are settled.
     pub settled: u64,
-    /// Resources there are.
+    /// Number of all resources.
     pub total: u64,
-    /// The resources that run now.
+    /// Names of the resources that run now.
     pub running: Vec<ResourceName>,
 }

@@ -1,4 +1,4 @@
-//! Options of the commands for what a project keeps.
+//! The command line of `trash`, `backup` and `restore`.
 
 use std::path::PathBuf;
 

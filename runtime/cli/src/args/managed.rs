@@ -1,4 +1,4 @@
-//! `set`, `event`.
+//! The command line of `set` and `event`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `scale`, `restart`, `rollback`, `logs`.
+//! The command line of `scale`, `restart`, `rollback` and `logs`.
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;

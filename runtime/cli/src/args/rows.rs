@@ -1,4 +1,4 @@
-//! The command line of what shows rows: `query`, `show`, `partitions`.
+//! The command line of commands that show rows: `query`, `show`, `partitions`.
 
 use std::path::PathBuf;
 

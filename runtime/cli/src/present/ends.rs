@@ -1,4 +1,4 @@
-//! The ends of answers, each shown in the forms that it has.
+//! Final answers, each shown in the formats that it has.
 
 use watershed_api::answers::{
     AlertTestDocument, BackupDocument, CallAnswer, CheckDocument, CompileDocument, DoctorDocument,

@@ -1,4 +1,4 @@
-//! Alerts, reports and messages in a line: the last verdict, what was told of it, the last file.
+//! Alerts, reports and messages in one line each: the last verdict, the messages sent, the last file.
 
 use serde_json::Value;
 use watershed_api::documents::{ResourceDocument, Time};

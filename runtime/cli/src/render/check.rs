@@ -1,4 +1,4 @@
-//! The consistency of the controller, for people.
+//! The result of the consistency check, for people.
 
 use watershed_api::documents::{CheckDocument, Compared};
 

@@ -1,4 +1,4 @@
-//! Findings in the forms that systems for continuous integration read: SARIF, and commands of GitHub's workflows.
+//! Findings in the formats of continuous integration: SARIF, and GitHub's workflow commands.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A resource without rows for people: how it stands, and what its file says.
+//! A resource without rows, for people: its state and its settings.
 
 use serde_json::Value;
 use watershed_api::documents::{ResourceDocument, ShowDocument, Time};

@@ -1,4 +1,4 @@
-//! Answers of metrics views for people: numbers in their formats, times by the clock of their zone.
+//! Answers of metrics views for people: formatted numbers, and times in their zone.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};

@@ -1,4 +1,4 @@
-//! Operations by hand, and numbers, for people.
+//! Results of operations by hand, and counts, for people.
 
 use std::collections::BTreeMap;
 

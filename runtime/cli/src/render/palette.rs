@@ -1,4 +1,4 @@
-//! The few colours of the program, so that one meaning has one colour everywhere.
+//! The styles of the program's output, one for each meaning.
 
 use anstyle::{AnsiColor, Style};
 

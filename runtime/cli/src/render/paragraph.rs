@@ -1,4 +1,4 @@
-//! Text that is broken where a terminal ends, under a word that it begins with.
+//! Text that is broken into lines at the width of the terminal, with an indent.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;

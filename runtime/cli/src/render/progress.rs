@@ -1,4 +1,4 @@
-//! The progress bar: how far a run is and what it does now.
+//! The progress bar: the counts of a run and the resources that run now.
 
 use std::time::Duration;
 

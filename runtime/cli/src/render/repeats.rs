@@ -1,4 +1,4 @@
-//! Findings that say the same of several places: the first is drawn, the places of the others are told in one line.
+//! Findings that repeat at several places: the first is drawn, the other places are listed in one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Rows of a query for other programs.
+//! Rows of a query, for other programs.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};

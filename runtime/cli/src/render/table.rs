@@ -1,4 +1,4 @@
-//! Rows as a table for people, fitted to the terminal, or one value below the other.
+//! Rows as a table that fits the terminal, or as one value below the other, for people.
 
 use anstyle::Style;
 use serde_json::Value;

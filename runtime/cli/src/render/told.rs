@@ -1,4 +1,4 @@
-//! One line for each resource whose run has ended, and for each message that was delivered or given up, as it happens.
+//! Lines for ended runs, messages and steps of programs, as they happen.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;

@@ -1,4 +1,4 @@
-//! The words of people for what documents say in those of the program: reasons, causal chains, sources.
+//! Words for people in place of those of documents: reasons, causal chains, sources.
 
 use std::collections::BTreeSet;
 

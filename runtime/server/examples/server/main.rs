@@ -17,7 +17,7 @@ use axum::http::request::Parts;
 use watershed::http::{Caller, Service, router};
 use watershed::{Code, Options, Problem, Runtime};
 
-/// The time in which invocations have to end when the server stops.
+/// The time that invocations have to end when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
 #[tokio::main]
@@ -46,7 +46,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tells who asks. A server of yours knows better: by a session, a token, a header of its proxy.
+/// Returns the caller of a request. A real server knows callers by a session, a token, or a header of its proxy.
 fn who(head: &Parts) -> Result<Caller, Problem> {
     match head.headers.get("x-user").map(|name| name.to_str()) {
         None => Ok(Caller::owner("somebody")),

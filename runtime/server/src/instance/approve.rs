@@ -1,4 +1,4 @@
-//! Letting through what is held because it loses rows.
+//! Approval of held edits, which lose rows.
 
 use futures::future::join_all;
 use watershed_api::{Code, Problem};

@@ -1,4 +1,4 @@
-//! The stored catalog, apart from a controller.
+//! The stored catalog, read without a controller.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A project as its files alone say it: for `validate` and `compile`, and for looks before the first run.
+//! A project known from its files alone: for `validate` and `compile`, and before the first run.
 //!
 //! Neither the catalog nor the engine's data is opened; the engine's parser needs no file.
 

@@ -1,4 +1,4 @@
-//! Bringing an instance up to date for one command, and telling how that goes.
+//! Convergence of an instance for one command, with its events.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

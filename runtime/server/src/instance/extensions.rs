@@ -1,4 +1,4 @@
-//! Folders in which the engine's extensions are looked for.
+//! Folders that are searched for the engine's extensions.
 
 use std::path::PathBuf;
 

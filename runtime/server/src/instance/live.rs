@@ -1,5 +1,6 @@
-//! Keeps an instance's view of the disk true while it lives: watches the project's files and the data files that
-//! models read, and asks for what was touched to be looked at again.
+//! The watch of an instance's files: project files, and the data files that models read.
+//!
+//! Changed files are passed to the project parser and the readers, which look at them again.
 //!
 //! Invariants:
 //! 1. Folders are watched before they are listed, so nothing falls between a listing and the first event.

@@ -1,4 +1,4 @@
-//! Looks into a catalog at rest.
+//! Reads of a catalog at rest.
 
 use watershed_api::{Code, Problem};
 use watershed_controller::store::StoreError;

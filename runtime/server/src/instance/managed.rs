@@ -1,4 +1,4 @@
-//! Managed resources of an instance: what they call, and when they are waited for.
+//! Managed resources of an instance: their calls, and the waits for them.
 
 use std::collections::BTreeSet;
 

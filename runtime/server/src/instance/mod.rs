@@ -1,4 +1,4 @@
-//! A project brought to life: its state folder, its engine, its controller.
+//! An open project: its state folder, its engine, its controller.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Names of instances in a store of the embedder's.
+//! Names of instances in a store of the embedder.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

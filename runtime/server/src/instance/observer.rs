@@ -1,4 +1,4 @@
-//! Follows a controller and tells what happens in the words of events.
+//! An observer that turns the changes of a controller into events.
 //!
 //! Invariants:
 //! 1. Every `resource_finished` follows a `resource_started` of the same resource.

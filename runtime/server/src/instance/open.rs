@@ -1,4 +1,4 @@
-//! The one place that opens an engine, from the settings of a project.
+//! The only place that opens an engine, with the settings of a project.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Options of an instance.
+//! Options with which an instance is opened.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Resources in the order of what they read.
+//! Orders of resources by their refs, and their transitive dependents.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Partitions of models that are asked for again.
+//! Requests to rebuild partitions of models.
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

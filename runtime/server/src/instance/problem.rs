@@ -1,4 +1,4 @@
-//! The reasons why an instance can't be opened or closed, as problems.
+//! Conversion of errors to problems: of opening, closing and using an instance.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The pace at which a run tells its progress.
+//! The interval at which a run reports its progress.
 
 use std::time::Duration;
 

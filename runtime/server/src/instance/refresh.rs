@@ -1,4 +1,4 @@
-//! Refreshes: the work of resources once more, and once only where their files were edited as well.
+//! Refreshes of resources, each done once even if its file was edited too.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Retries of what has failed: those that are due soon, and those that somebody asks for.
+//! Retries of failed resources: those that are due soon, and those that somebody requests.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

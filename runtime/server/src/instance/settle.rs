@@ -1,4 +1,4 @@
-//! Waiting until what was asked for has settled.
+//! Waits until requests have settled.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The engine's file between an instance and other programs.
+//! The engine's file as shared between an instance and other programs.
 
 use std::sync::Arc;
 use std::time::Duration;

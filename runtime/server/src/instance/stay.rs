@@ -1,4 +1,4 @@
-//! `start`: an instance that goes on after it has converged, and tells what each change comes to.
+//! `start`: an instance that goes on after it has converged, and reports the result of each change.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The end of a command before all is done.
+//! Requests to stop a command before its work is done.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Wishes: the work that commands ask for.
+//! The work that a command asks of an instance.
 
 use watershed_api::request::{PartitionChoice, Selection};
 use watershed_controller::Refresh;

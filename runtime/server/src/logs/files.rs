@@ -1,4 +1,4 @@
-//! The files of lines: how they are called, rotated, bounded and read.
+//! Log files: their names, rotation, limits and contents.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

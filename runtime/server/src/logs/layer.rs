@@ -1,4 +1,4 @@
-//! Finds out whose invocation an event belongs to, and hands it to the writer.
+//! The tracing layer that finds the invocation of each event and hands the line to the writer.
 
 use std::collections::BTreeMap;
 use std::fmt;

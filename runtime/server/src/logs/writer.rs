@@ -1,4 +1,4 @@
-//! The thread that writes lines, and the queue before it.
+//! The thread that writes log lines, and the queue to it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

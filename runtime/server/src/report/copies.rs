@@ -1,4 +1,4 @@
-//! The copies of services, which have no names that people know: their services tell of them.
+//! Replicas of services, whose failures their services report.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The whole document of a command.
+//! The result document of a command.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Explanations in words: the root causes, each once.
+//! Explanations: the root causes that hold a project up, each once.
 
 mod retries;
 

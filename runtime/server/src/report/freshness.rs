@@ -1,4 +1,4 @@
-//! Rows that are older than they may be.
+//! Models whose rows are older than their file allows.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! The health of resources, and its causes.
+//! The health of resources, and the root causes behind it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

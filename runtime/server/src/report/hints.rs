@@ -1,4 +1,4 @@
-//! Hints at the most likely meaning.
+//! Hints at the name that a mistyped one most likely means.
 
 /// Returns the known name that a mistyped one most likely means, ignoring case.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

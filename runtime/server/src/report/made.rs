@@ -1,4 +1,4 @@
-//! Models behind migrations: what a migration made is read by name, so there is no ref, and an input all the same.
+//! Dependencies of models on migrations, which no ref declares.
 
 use watershed_core::{Row, Uid};
 use watershed_outputs::traces::Made;

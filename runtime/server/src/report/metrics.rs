@@ -1,4 +1,4 @@
-//! Numbers of a project for Prometheus: the catalog's, of each kind, and of single resources.
+//! Metrics of a project for Prometheus: of the catalog, of each kind, and of single resources.
 
 use std::collections::BTreeMap;
 

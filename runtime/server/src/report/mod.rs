@@ -1,25 +1,25 @@
-//! From rows of the catalog to documents.
+//! Conversion of rows of the catalog to documents.
 //!
-//! Everything here is a function of rows that were read before; nothing waits, nothing asks the controller.
+//! Everything here is a function of rows that were read before: nothing waits or asks the controller.
 //!
-//! | module | says |
+//! | module | holds |
 //! |---|---|
-//! | [`copies`] | copies of services, and what is wrong with them |
-//! | [`data_tests`] | tests of models and what they came to |
-//! | [`explain`] | why something is not running: root causes |
-//! | [`freshness`] | rows that are older than they may be |
-//! | [`health`] | the health of resources, and the root causes of what is blocked |
+//! | [`copies`] | replicas of services, and their failures |
+//! | [`data_tests`] | tests of models, and their results |
+//! | [`explain`] | the reasons why resources are not running: root causes |
+//! | [`freshness`] | models whose rows are too old |
+//! | [`health`] | the health of resources, and its root causes |
 //! | [`resource`] | one resource as documents show it |
-//! | [`difference`] | what became of declarations between two readings |
-//! | [`made`] | which models read what migrations made |
-//! | [`metrics`] | numbers for Prometheus |
-//! | [`next_run`] | when a resource is run again by itself |
-//! | [`stale_input`] | rows that were built from the last good ones of what has failed |
-//! | [`own_names`] | outputs that hide what the engine has under their name |
-//! | [`names`] | the resource that a person means |
-//! | [`document`] | the whole document of a command |
-//! | [`problems`] | everything that is wrong, once |
-//! | [`summary`] | the numbers of a command |
+//! | [`difference`] | the changes of declarations between two readings |
+//! | [`made`] | dependencies of models on migrations |
+//! | [`metrics`] | metrics for Prometheus |
+//! | [`next_run`] | the time of the next scheduled run of a resource |
+//! | [`stale_input`] | models that were built from old rows of a failed ref |
+//! | [`own_names`] | outputs whose name hides a view of the engine |
+//! | [`names`] | resolution of typed names to resources |
+//! | [`document`] | the result document of a command |
+//! | [`problems`] | problems of a project, each once |
+//! | [`summary`] | counts of a command's work and outcomes |
 
 pub(crate) mod copies;
 pub(crate) mod data_tests;

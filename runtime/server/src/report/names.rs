@@ -1,4 +1,4 @@
-//! From what a person types to the resource that is meant.
+//! Resolution of typed names to resources.
 
 use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem};

@@ -1,4 +1,4 @@
-//! Outputs that hide what the engine has under their name.
+//! Outputs whose name hides a view of the engine.
 
 use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::Row;

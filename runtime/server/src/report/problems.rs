@@ -1,4 +1,4 @@
-//! Everything that is wrong by a document, each mistake once; and while a command runs, each as it comes.
+//! Problems of a project, each once: all of a document, or each as it comes up while a command runs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Models that were built from the last good output of something that has failed.
+//! Models that were built from old rows of a ref that has failed.
 
 use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::{ErrorKind, Row};

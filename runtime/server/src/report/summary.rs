@@ -1,4 +1,4 @@
-//! The numbers of a command.
+//! Counts of a command's work and outcomes.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The resources that an expression stands for.
+//! Evaluation of an expression to the resources that it selects.
 
 use std::collections::BTreeSet;
 

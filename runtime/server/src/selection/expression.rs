@@ -1,4 +1,4 @@
-//! An expression, read from what was typed: a union of intersections of criteria, each with how far it reaches up and down.
+//! Parsed expressions: a union of intersections of criteria, each with its reach up and down the refs.
 
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem, hint};

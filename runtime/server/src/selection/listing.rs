@@ -1,4 +1,4 @@
-//! The resources to choose from, and what reads what.
+//! Candidates of a selection, with the edges between them.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! Answers written into files, for a viewer.
+//! Files that answers are written to, for a viewer.
 
 use std::path::PathBuf;
 

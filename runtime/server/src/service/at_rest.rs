@@ -1,4 +1,4 @@
-//! A state folder that no process runs; or none at all, where nothing was run yet; or one whose owner says nothing.
+//! A state folder at rest: locked by this operation, not yet there, or with an owner that gives no answer.
 
 use std::sync::{Arc, OnceLock};
 

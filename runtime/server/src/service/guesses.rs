@@ -1,4 +1,4 @@
-//! The options that were guessed of the files of a source, asked when the source is shown.
+//! The options that the engine guesses for the files of a source, asked when the source is shown.
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{GuessedDocument, ResourceDocument};

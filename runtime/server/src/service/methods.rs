@@ -1,4 +1,4 @@
-//! The operations of an instance, as methods: each calls the handler that the program calls, and returns its document.
+//! The operations of an instance as methods, each of which calls the program's handler and returns its document.
 
 use std::time::Duration;
 

@@ -1,16 +1,15 @@
-//! Operations on a project: one handler each, whoever asks and wherever the project is.
+//! Operations on a project, with one handler each for all callers and places.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`ops`] | the handlers, a function for each line of the table in `watershed-api` |
-//! | [`place`] | the place where a project is, as handlers see it |
+//! | [`place`] | the place of a project, as handlers see it |
 //! | [`live`] | a project that this process runs |
 //! | [`at_rest`] | a state folder that no process runs |
 //! | [`methods`] | the operations as methods of an instance |
-//! | [`problems`] | reasons for which a question has no answer |
-//! | [`reading`] | documents of one listing |
-//! | [`span`] | pages of the past |
-//! | [`questions`] | what it takes to ask metrics views, APIs, reports and alerts |
+//! | [`problems`] | conversion of errors of questions to problems |
+//! | [`reading`] | documents made from one listing: status, graph, history |
+//! | [`questions`] | the engine and the settings for metrics views, APIs, reports and alerts |
 //!
 //! The socket, the command line and the methods of [`Instance`](crate::Instance) call [`serve`] or a handler, and decide nothing.
 

@@ -1,4 +1,4 @@
-//! An engine that an operation uses.
+//! An engine that an operation uses, and closes if it opened it.
 
 use std::sync::Arc;
 

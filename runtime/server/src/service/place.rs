@@ -1,4 +1,4 @@
-//! The place where a project is, as handlers see it: a process that runs it, or a folder that nobody runs.
+//! The place of a project, as handlers see it: a running instance, or a folder at rest.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reasons for which a question has no answer, as problems.
+//! Conversion of errors of questions to problems.
 
 use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem, hint};

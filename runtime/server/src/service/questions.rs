@@ -1,4 +1,4 @@
-//! Questions about rows: what it takes to ask metrics views, APIs, reports and alerts.
+//! Questions about rows: the engine and the settings for metrics views, APIs, reports and alerts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

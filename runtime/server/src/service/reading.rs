@@ -1,4 +1,4 @@
-//! Documents of one listing: how resources stand, what reads what, what ran.
+//! Documents made from one listing: status, graph, history.
 
 use std::collections::BTreeSet;
 

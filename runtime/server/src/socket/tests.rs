@@ -1,4 +1,4 @@
-//! The socket with both ends, without a project behind it.
+//! Tests of the socket with both ends, without a project.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
-//! A note that the last process ended because the disk was full. Nothing else tells a new one: the catalog is on that disk as well.
+//! The note that the last process ended because the disk was full.
 //!
-//! The room of the note is taken while there is some; then the note is written over it.
+//! Nothing else tells a new process: the catalog is on that disk as well.
+//!
+//! The disk space of the note is reserved beforehand; then the note is written over it.
 
 use std::{
     fs::{self, OpenOptions},

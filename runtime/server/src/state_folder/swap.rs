@@ -1,4 +1,4 @@
-//! Replacing everything that a state folder keeps by other files, all of them or none.
+//! The replacement of all files in a state folder, atomically.
 //!
 //! The new files come into a folder beside, which gets another name when they are whole: that rename decides. From then on
 //! whoever owns the folder next moves them to their places first, however often that is interrupted.

@@ -1,4 +1,4 @@
-//! Puts what belongs together into one batch: a save that writes twice, a switch of branches.
+//! Batches of changed paths: a save in several writes, or a switch of branches.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Evaluations of alerts, and messages that were delivered or given up, told once each.
+//! Evaluations of alerts and ends of messages, reported once each.
 
 use std::collections::HashMap;
 

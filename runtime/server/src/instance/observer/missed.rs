@@ -1,4 +1,4 @@
-//! Runs that no row tells of: two runs of a resource may share one commit, and its row knows the last one alone.
+//! Runs that are missing in rows: several runs may share a commit, and a row has the last one alone.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The transitions of jobs, services and replicas, told once each.
+//! Transitions of jobs, services and replicas, reported once each.
 
 use std::collections::HashMap;
 

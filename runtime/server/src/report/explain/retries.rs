@@ -1,4 +1,4 @@
-//! Failures in words: how often something failed, and how often it may.
+//! Retries in explanations: how often something failed, and its limit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Causes of made-up catalogs.
+//! Tests of explanations, on made-up catalogs.
 
 use super::super::fixture::{blocked, entry, failed, model};
 use super::*;

@@ -1,4 +1,4 @@
-//! Results of checks in the status of services that were asked for by name.
+//! Results of checks, in the status of services that are asked for by name.
 
 use std::path::Path;
 

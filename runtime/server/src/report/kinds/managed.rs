@@ -1,4 +1,4 @@
-//! Managed resources in documents.
+//! Managed resources in documents: results, states, transitions and parts.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Trials of alerts.
+//! Trial evaluations of alerts.
 
 use jiff::Timestamp;
 use watershed_api::documents::{AlertTestDocument, ResourceName, TestedReceiver, Time};

@@ -1,4 +1,4 @@
-//! Everything that a project keeps, written into one file and brought back from it.
+//! Backups of a project's state, written and restored.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Looking after what a project keeps: damage found and set aside, room given back.
+//! Upkeep of a project's state: damage found and set aside, disk space freed.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! The check that the controller and its catalog hold together.
+//! The consistency check of the controller and its catalog.
 
 use watershed_api::documents::{CheckDocument, CheckFinding, Compared, ResourceName};
 use watershed_api::request::NoInput;

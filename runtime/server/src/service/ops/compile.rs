@@ -1,4 +1,4 @@
-//! The SQL of a model as the engine gets it.
+//! The compiled SQL of a model.
 
 use watershed_api::Problem;
 use watershed_api::documents::CompileDocument;

@@ -1,4 +1,4 @@
-//! The promises of the engine.
+//! The guarantees of the engine.
 
 use watershed_api::Problem;
 use watershed_api::documents::{EngineDocument, EnginePart, EnginePromise};

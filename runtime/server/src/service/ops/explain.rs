@@ -1,4 +1,4 @@
-//! The reason why something is not running.
+//! The reason why a resource is not running.
 
 use watershed_api::documents::{Blocker, ExplainDocument, RootCause};
 use watershed_api::http::actions;

@@ -1,4 +1,4 @@
-//! Rows of a query or a resource, written into a file.
+//! Export of a query's or a resource's rows to a file.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Past runs.
+//! Past runs and transitions.
 
 use watershed_api::Problem;
 use watershed_api::documents::{HistoryDocument, Time};

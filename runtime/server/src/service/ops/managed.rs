@@ -1,4 +1,4 @@
-//! Changes by hand: the stage of managed resources, the events that they are told of, and snoozed alerts.
+//! Changes by hand: the stage of managed resources, events for them, and snoozed alerts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Answers as documents.
+//! Conversion of metrics answers to documents.
 
 use watershed_api::documents::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 use watershed_drivers::olap::Value;

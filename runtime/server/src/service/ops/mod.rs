@@ -1,7 +1,7 @@
 //! Handlers: a function for each operation of the table in `watershed-api`.
 //!
-//! A handler gets the place, the one who asks, its input and the way of parts of the answer; it returns the end of the answer, or
-//! the problem for which there is none. Operations that differ in a word share a file.
+//! A handler gets the place, the caller, the input and the sender of replies; it returns the final answer or a
+//! problem. Operations that differ in a word share a file.
 
 mod alert_test;
 mod backup;

@@ -1,4 +1,4 @@
-//! Resources paused, resumed and cancelled.
+//! Pausing, resuming and cancelling resources.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `plan`: what a run would do, from the files and the catalog alone.
+//! `plan`: the forecast of a run, from the files and the catalog alone.
 
 use std::collections::BTreeSet;
 use std::path::Path;

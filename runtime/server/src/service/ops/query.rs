@@ -1,4 +1,4 @@
-//! One statement that reads: its rows in batches, while they are computed.
+//! One read-only statement, whose rows are sent in batches while they are computed.
 
 use std::path::Path;
 use std::time::Duration;

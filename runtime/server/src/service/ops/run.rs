@@ -1,4 +1,4 @@
-//! Work: a project brought up to date, or some resources of it.
+//! Runs of a project, or of some of its resources.
 
 use watershed_api::documents::{Command, RunDocument};
 use watershed_api::request::{NamedRun, RefreshRequest, RunRequest};

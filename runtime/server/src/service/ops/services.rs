@@ -1,4 +1,4 @@
-//! Changes of services by hand: they are stored with what is wanted, so the controller carries them out (rule W16).
+//! Changes of services by hand, stored with the desired spec, so that the controller carries them out (rule W16).
 
 use std::time::{Duration, Instant};
 

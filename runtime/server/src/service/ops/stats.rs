@@ -1,4 +1,4 @@
-//! Numbers of a project: as a document, and as a page for Prometheus.
+//! Counts and metrics of a project: as a document, and as a page for Prometheus.
 
 use watershed_api::Problem;
 use watershed_api::answers::PrometheusPage;

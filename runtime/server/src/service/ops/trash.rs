@@ -1,4 +1,4 @@
-//! The trash: listed, given back, thrown away for good.
+//! The trash: tables listed, restored, deleted for good.
 
 use std::time::Duration;
 

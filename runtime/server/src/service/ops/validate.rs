@@ -1,4 +1,4 @@
-//! The mistakes in the project's files.
+//! The findings in the project's files.
 
 use watershed_api::Problem;
 use watershed_api::documents::{Command, RunDocument};
