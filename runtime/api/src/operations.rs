@@ -148,7 +148,7 @@ macro_rules! types {
             }
         }
 
-        /// The table of operations.
+        /// The descriptions of all operations, in the order of the table.
         pub const TABLE: &[Info] = &[$(ops::$op::INFO,)*];
 
         /// The operations as types, for [`Operation`].

@@ -171,7 +171,7 @@ fn command() -> clap::Command {
     Cli::command().version(version()).propagate_version(true)
 }
 
-/// Limits the short help to a command's own options; the long help has those of every command too.
+/// Limits the short help to a command's own options; the long help also has the options that all commands share.
 fn folded(command: clap::Command) -> clap::Command {
     let fold = |arg: clap::Arg| match arg.is_global_set() {
         true => arg.hide_short_help(true),

@@ -78,7 +78,7 @@ pub(super) fn run(shared: &Shared, _: &Lsp) -> Result<Exit, Failure> {
     served.map(|()| Exit::Converged)
 }
 
-/// A project on disk as the language server reads it.
+/// The folder of a project, its compiler and its watch, for the language server.
 struct OnDisk {
     location: Location,
     options: watershed::Options,

@@ -5,7 +5,7 @@ use watershed_api::documents::At;
 use watershed_compilers::diagnostics::{Colour, Drawn, Span, draw};
 use watershed_drivers::olap::TextPosition;
 
-/// The name that stands for typed text in place of a file's name.
+/// The name shown in place of a file's for a statement that was typed.
 pub(super) const TYPED: &str = "query";
 
 /// The engine's error in a statement, with the statement if it is known.

@@ -171,7 +171,7 @@ impl FromStr for Since {
     }
 }
 
-/// A size in bytes.
+/// A number of bytes, as typed: `512MB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(pub u64);
 

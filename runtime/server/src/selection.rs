@@ -31,7 +31,7 @@ use watershed_api::{Code, Problem};
 pub(crate) enum States {
     /// States were read from a catalog.
     Known,
-    /// No catalog was opened, so no state is known.
+    /// States are unknown, since no catalog was opened.
     Unknown,
 }
 

@@ -321,7 +321,7 @@ mod tests {
         (plain_text(&table.text), table.left_out)
     }
 
-    /// Returns wide columns and rows like those of the flights.
+    /// Returns columns and rows that are wider than most terminals, like the flights' table.
     fn wide() -> (Vec<Column>, Vec<Vec<Value>>) {
         let mut columns = vec![column("day", "DATE"), column("carrier", "VARCHAR")];
         columns.extend((0..8).map(|n| column(&format!("minutes_of_delay_{n}"), "BIGINT")));

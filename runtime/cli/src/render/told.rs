@@ -125,7 +125,7 @@ impl Lines {
         Some(cells)
     }
 
-    /// Renders a message, which has no progress of the command.
+    /// Renders the line of a message, with blanks in place of the command's progress.
     fn message(
         &mut self,
         at: Time,

@@ -43,7 +43,7 @@ pub(crate) fn reason_and_causes(because: Reason, causes: &str) -> String {
     }
 }
 
-/// Returns the causes that are shown, without the project parser, through which every file's edit comes.
+/// Returns the causes without the project parser, which is behind every edited file and tells a person nothing.
 pub(crate) fn told_causes(causes: &[String]) -> Vec<String> {
     let is_told = |cause: &&String| {
         !cause

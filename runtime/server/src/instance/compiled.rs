@@ -52,7 +52,7 @@ pub async fn compile(options: &Options, state: &StateFolder) -> Result<Compilati
     }
 }
 
-/// Converts the options of an instance to those of the compiler.
+/// Converts the options of an instance to the options of the compiler.
 pub fn compiler_options(options: &Options) -> watershed_compilers::Options {
     watershed_compilers::Options {
         environment: options.environment.clone(),

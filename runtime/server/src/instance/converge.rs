@@ -32,7 +32,7 @@ use crate::selection::{Evaluate as _, States};
 /// The time that cancelled work has to return before a shutdown proceeds without it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The course of a running command: the state at its beginning, and what it has seen since.
+/// A running command: the state at its beginning, and everything that it has seen since.
 pub(super) struct Course<'a> {
     pub(super) occasion: Occasion,
     pub(super) observer: Observer,
@@ -357,7 +357,7 @@ impl Instance {
         Ok(selected)
     }
 
-    /// Runs the project parser again, and waits for everything that changes by it.
+    /// Runs the project parser again, and waits until all resources that it changes have settled.
     async fn parse(&self) -> Result<(), WaitError> {
         self.look_at_everything();
         self.look_at(self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER))

@@ -23,7 +23,7 @@ pub(super) fn at_once(settings: &ManagerSettings) -> usize {
     said.filter(|most| *most > 0).unwrap_or(AT_ONCE)
 }
 
-/// The target of log lines about things outside, which the program shows.
+/// The target of log lines about orphans, outside objects without a resource, which the program shows.
 const ORPHANS: &str = "watershed::orphans";
 
 /// Logs each outside object that belongs to no resource once, until `leaving` is cancelled (M17).

@@ -556,7 +556,7 @@ impl Instance {
     }
 }
 
-/// Slots for reading files, apart from builds: the project parser must not wait for a slot that a model holds.
+/// Concurrent runs reserved for the project parser, which must not wait for a slot that a model holds.
 const PARSERS: usize = 1;
 
 impl Drop for Instance {

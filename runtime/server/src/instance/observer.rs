@@ -70,7 +70,8 @@ struct Known {
     told: Option<(u64, InvocationId)>,
     /// The number of runs up to the last one reported.
     runs: u64,
-    /// The runs that the history entry of the last reported run stood for at that time.
+    /// The runs that share the history entry of the last reported run, as of that report; none if it has an entry of
+    /// its own.
     repeats: Option<Repeats>,
     /// A run whose start was reported and whose end was not.
     open: Option<Begun>,
@@ -130,7 +131,7 @@ impl Observer {
         std::mem::take(&mut self.problems)
     }
 
-    /// Returns the next events; none when the controller has stopped. Cancel-safe: what was read is kept until it is
+    /// Returns the next events; none when the controller has stopped. Cancel-safe: changes are kept until they are
     /// reported.
     pub(crate) async fn next(&mut self) -> Option<Vec<Event>> {
         if self.unread.is_none() {

@@ -60,7 +60,7 @@ impl HealthReport {
         }
     }
 
-    /// Returns the health of a resource.
+    /// Returns the health of a row's resource; none if the report lacks the resource.
     pub(crate) fn get(&self, row: &Row) -> Option<&ResourceHealth> {
         self.by_uid.get(&row.uid)
     }
@@ -92,7 +92,7 @@ fn is_unready(row: &Row) -> bool {
     row.unready.is_some() && row.error.is_none()
 }
 
-/// Returns the first health that applies, in order of precedence; `keeps` is the one that root causes give.
+/// Returns the first health that applies, in order of precedence. `keeps` is the health due to root causes, if any.
 fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool, now: Timestamp) -> Health {
     let row = &entry.row;
     let settled = match &entry.status.stage {
@@ -265,7 +265,7 @@ where
         self.known.get(&start.row.uid).cloned().unwrap_or_default()
     }
 
-    /// Returns the resources read by this one that block it.
+    /// Returns the resources that this one reads and that block it.
     fn parents<'b>(&'b self, row: &'b Row) -> impl Iterator<Item = &'a Entry> + 'b {
         row.refs.iter().filter_map(|reference| {
             let parent = (self.live)(&reference.key())?;

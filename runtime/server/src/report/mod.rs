@@ -48,7 +48,7 @@ use watershed_core::{Revision, Row, Settled, Stage, Status};
 /// A resource as it was read: its stored row and its status.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The stored row.
+    /// The resource's row, as the catalog stores it.
     pub(crate) row: Arc<Row>,
     /// The resource's status; settled where no controller runs.
     pub(crate) status: Status,

@@ -41,11 +41,11 @@ pub(super) enum Method {
     Name(String),
     /// A tag; may be a glob pattern.
     Tag(String),
-    /// A kind, or `source`.
+    /// A kind, or `source` for models that are declared as sources.
     Kind(String),
     /// A file, a folder, or a glob pattern of paths.
     Path(String),
-    /// The resource's state.
+    /// The state of a resource: failed or modified.
     State(State),
 }
 

@@ -6,7 +6,7 @@ use watershed_drivers::olap::{Failure, Olap};
 
 /// An engine, and the obligation to close it.
 pub(crate) struct Opened {
-    /// The engine to ask.
+    /// The engine that the operation asks.
     pub(crate) engine: Arc<dyn Olap>,
     /// True if the engine was opened for this operation alone, and is closed after it.
     pub(crate) is_own: bool,

@@ -105,7 +105,7 @@ pub(crate) struct Running<'a> {
     pub(crate) control: &'a Control,
 }
 
-/// Returns the engine of a place where something was built.
+/// Returns the engine of a place; fails if nothing was ever built in it.
 ///
 /// # Errors
 /// `not-built`, where there is no file; and those of [`Place::engine`].

@@ -132,8 +132,7 @@ impl Resources for Entries<'_> {
 pub(crate) struct Moment {
     /// The time of the question.
     pub(crate) now: Timestamp,
-    /// The time that replaces the latest one and the watermark, as for an alert that is tried out; none for a question
-    /// of now.
+    /// The upper bound of time in the query, even if there are later rows; none for a question of now.
     pub(crate) until: Option<Until>,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Messages {
     evaluated: HashMap<Uid, (Timestamp, Timestamp)>,
     /// The end of each message.
     ended: HashMap<Uid, Timestamp>,
-    /// The number of failed attempts at each message that waits for another one.
+    /// The number of failed attempts at each message that will be tried again.
     failed: HashMap<Uid, u32>,
 }
 

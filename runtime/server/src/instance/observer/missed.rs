@@ -20,11 +20,11 @@ pub(super) struct ReportedRuns {
     pub(super) run: Option<(u64, InvocationId)>,
     /// The number of runs up to the last one reported.
     pub(super) total: u64,
-    /// The runs that the history entry of the last reported run stood for.
+    /// The runs that share the history entry of the last reported run; none if it has an entry of its own.
     pub(super) repeats: Option<Repeats>,
 }
 
-/// Reads the runs between the last reported one and the one that is seen now, by resource.
+/// Reads the runs, by resource, between the last reported one and the latest one in the change.
 pub(super) async fn read(handle: &Handle, seen: &Seen, told: impl Fn(Uid) -> Option<ReportedRuns>) -> Missed {
     let mut missed = Missed::new();
     let Seen::Changed(changes) = seen else {

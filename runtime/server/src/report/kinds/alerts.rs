@@ -11,7 +11,7 @@ use watershed_reconcilers::report::{self, record as made, record::ReportRecord};
 
 use crate::report::Entry as Resources;
 
-/// Returns the result of an alert, report or message; none for other kinds and before the first.
+/// Returns the result of an alert, report or message; none for other kinds and before the first run.
 pub(super) fn result(row: &Row) -> Option<Value> {
     match row.kind.as_str() {
         alert::KIND => Some(of_alert(row, &state::<AlertRecord>(row)?)),

@@ -217,7 +217,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Returns the result of a part, with its error or what it waits for.
+/// Returns the result of a part, with its error and the reason why it is not ready.
 fn result_of_part(row: &Row) -> Option<Value> {
     let mut said = result(row)?;
     if let Some(said) = said.as_object_mut() {

@@ -22,7 +22,7 @@ use crate::service::place::Place;
 use crate::service::problems::{made_over, of_resource, unresolved};
 use crate::service::questions::{Asking, Entries, Moment, StatementForm, file_of, layout, viewer};
 
-/// A prepared question, ready to be asked.
+/// A prepared question, with its limit and the layout of its columns.
 struct Question {
     name: ResourceName,
     prepared: Prepared,

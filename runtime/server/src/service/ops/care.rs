@@ -174,7 +174,7 @@ struct Looked {
     trash: Vec<String>,
 }
 
-/// The files that were set aside, and what failed.
+/// The damaged files that were set aside, and the tables in the trash that were mended.
 #[derive(Default)]
 struct Repairs {
     set_aside: Vec<SetAside>,

@@ -121,7 +121,7 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
     Ok(Some(found))
 }
 
-/// The open output of one start.
+/// The open output of one start of a program.
 enum Follow {
     /// The file of a local process.
     File(Follower),
