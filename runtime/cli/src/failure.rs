@@ -49,7 +49,7 @@ impl Failure {
         self.error.chain().any(|cause| cause.is::<io::Error>())
     }
 
-    /// Adds the statement that failed, with the name of its file or of typed text.
+    /// Adds the SQL statement that failed, under the name of its file.
     pub(super) fn about(mut self, name: &str, sql: &str) -> Self {
         if let Some(mistake) = self.error.downcast_mut::<Mistake>() {
             mistake.text = Some((name.to_owned(), sql.to_owned()));

@@ -381,7 +381,7 @@ impl<'a> Presenter<'a> {
         self.repeated();
     }
 
-    /// Draws findings: with `-v` each in full, otherwise one of those that say the same.
+    /// Draws findings, each in full with `-v`; otherwise draws findings with the same message once.
     fn draw(&mut self, findings: &[Diagnostic]) {
         let details = match self.console.verbosity {
             Verbosity::Verbose => Details::Shown,

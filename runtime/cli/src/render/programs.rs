@@ -7,7 +7,7 @@ use super::columns::{Cell, fitting};
 use super::palette::{DIM, STRONG, WARN};
 use super::units::{ago, ahead, count, duration};
 
-/// The remark on states of processes that are last known, as no process runs the project.
+/// The remark that the states of processes are the last known ones, as no process runs the project.
 pub(super) const LAST_KNOWN: &str = "this is what was last known: no process runs the project";
 
 /// Most resources in a status that shows the replicas of services: a longer status is not about single ones.

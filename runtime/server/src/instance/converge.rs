@@ -426,7 +426,7 @@ impl Instance {
     }
 }
 
-/// The end of a command.
+/// The reason why a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// Everything has settled.

@@ -70,8 +70,7 @@ struct Known {
     told: Option<(u64, InvocationId)>,
     /// The number of runs up to the last one reported.
     runs: u64,
-    /// The runs that share the history entry of the last reported run, as of that report; none if it has an entry of
-    /// its own.
+    /// The runs that share the history entry of the last reported run, if later runs may join them; none otherwise.
     repeats: Option<Repeats>,
     /// A run whose start was reported and whose end was not.
     open: Option<Begun>,

@@ -14,7 +14,7 @@ pub(crate) enum Wish {
     Selected(Selection),
     /// A reconcile of the named resources.
     Reconcile(Vec<String>),
-    /// A refresh of resources.
+    /// A refresh of resources and, if asked for, of their dependents.
     Refresh(Which, Refresh, Reach),
     /// A refresh of partitions of the named models.
     Partitions(Vec<String>, PartitionChoice),

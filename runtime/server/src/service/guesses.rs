@@ -12,8 +12,7 @@ use crate::instance::Options;
 /// The spec of a source, with the state of its last build.
 pub(crate) type Source = Box<(ModelSpec, ModelState)>;
 
-/// Adds to a source's document the options that the engine guesses from its files. Left out if the engine can't be
-/// asked.
+/// Adds to a source's document the options that the engine guesses from its files, if the engine can be asked.
 pub(crate) async fn with_guesses(
     mut about: Box<ResourceDocument>,
     source: Option<Source>,

@@ -20,7 +20,7 @@ pub(super) struct ReportedRuns {
     pub(super) run: Option<(u64, InvocationId)>,
     /// The number of runs up to the last one reported.
     pub(super) total: u64,
-    /// The runs that share the history entry of the last reported run; none if it has an entry of its own.
+    /// The runs that share the history entry of the last reported run, if later runs may join them; none otherwise.
     pub(super) repeats: Option<Repeats>,
 }
 

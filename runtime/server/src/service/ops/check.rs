@@ -106,7 +106,7 @@ fn not_loaded(revision: Revision, resources: usize) -> Consistency {
     }
 }
 
-/// Loads a stored catalog as a start would, and checks it; `damage` lists the damage in its file.
+/// Loads a stored catalog into a core and checks it; `damage` lists the damage in the catalog's file.
 fn loaded(project: &Project, stored: Stored, damage: Vec<String>) -> CheckDocument {
     let (revision, resources) = (stored.revision, stored.rows.len());
     // No kind is needed: nothing is run, and what is loaded is the same.
