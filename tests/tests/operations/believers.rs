@@ -17,7 +17,7 @@ use crate::http::{SHOP, Served};
 use crate::project::Place;
 use crate::stream::believe;
 
-/// Belief of a reader: resources by kind and name.
+/// The belief of a reader: resources by kind and name.
 type Belief = BTreeMap<String, Value>;
 
 /// Filters of readers. A token of one is foreign to each of the others.

@@ -10,6 +10,7 @@
 //! | `clients` | clients that generators make, and those that people use |
 //! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
+//! | `events` | events of others, and what programs write |
 //! | `files` | files of the project over HTTP |
 //! | `doors` | strangers at the door of the service over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
@@ -24,6 +25,7 @@ mod client;
 mod clients;
 mod codes;
 mod doors;
+mod events;
 mod files;
 mod http;
 mod pages;

@@ -11,7 +11,7 @@ use super::own::{
     RequestDocument, Touched, TreeDocument,
 };
 use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
-use crate::documents::ResourceDocument;
+use crate::documents::{ResourceDocument, RunDocument};
 use crate::operations::Manner;
 
 /// The path below which an instance stands.
@@ -122,6 +122,8 @@ impl Writer {
 
     fn schemas(mut self) -> Value {
         self.schema::<ProblemDocument>();
+        // The document in which most requests end.
+        self.schema::<RunDocument>();
         Value::Object(self.generator.take_definitions(true))
     }
 
