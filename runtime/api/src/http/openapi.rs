@@ -1,7 +1,7 @@
 //! The OpenAPI document: the table of paths and the schemas of documents, in the form of OpenAPI 3.1.
 
 use schemars::generate::SchemaSettings;
-use schemars::transform::ReplaceBoolSchemas;
+use schemars::transform::{ReplaceBoolSchemas, transform_subschemas};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -92,7 +92,7 @@ impl Writer {
         // Some makers of clients know no schema that is `true`.
         let mut plain = ReplaceBoolSchemas::default();
         plain.skip_additional_properties = true;
-        let settings = settings.with_transform(plain);
+        let settings = settings.with_transform(plain).with_transform(enumerate);
         Self {
             generator: settings.into_generator(),
         }
@@ -262,6 +262,23 @@ impl Writer {
             }
         }
     }
+}
+
+/// Writes a choice among words as an enumeration: makers of clients know that better than a choice among constants.
+fn enumerate(schema: &mut Schema) {
+    let words_of = |choice: &Value| match (&choice["const"], &choice["enum"]) {
+        (Value::String(word), _) => Some(vec![word.clone().into()]),
+        (_, Value::Array(words)) => Some(words.clone()),
+        _ => None,
+    };
+    let choices = schema.get("oneOf").and_then(Value::as_array);
+    let words = choices.and_then(|choices| choices.iter().map(words_of).collect::<Option<Vec<_>>>());
+    if let Some(words) = words {
+        schema.remove("oneOf");
+        schema.insert("type".to_owned(), json!("string"));
+        schema.insert("enum".to_owned(), Value::Array(words.concat()));
+    }
+    transform_subschemas(&mut enumerate, schema);
 }
 
 /// Adds the answer to whoever has the document already.
