@@ -73,7 +73,7 @@ token = follow(page.watch, "failed")
 # Explain.
 explained = get_resources_kind_name_explain.sync(**of, **model)
 cause = explained.causes[0]
-assert cause.code == "failed" and "delays_by_hour" in cause.hint, explained
+assert cause.code == "failed" and "delays_by_hour" in cause.error.hint, explained
 assert cause.at.path == declared[0].path, cause
 
 # Mend.

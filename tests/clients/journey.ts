@@ -71,7 +71,7 @@ const broken = await follow(page.watch, "failed");
 const model = "/resources/model/best_hours";
 const explained = await read<Got<"/v1/instances/{instance}/resources/{kind}/{name}/explain">>(`${model}/explain`);
 const cause = explained.causes[0];
-check(cause?.code === "failed" && cause.hint?.includes("delays_by_hour") === true, explained);
+check(cause?.code === "failed" && cause.error?.hint?.includes("delays_by_hour") === true, explained);
 
 // Mend.
 await writeFile(file, text);

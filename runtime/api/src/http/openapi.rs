@@ -124,7 +124,9 @@ impl Writer {
         self.schema::<ProblemDocument>();
         // The document in which most requests end.
         self.schema::<RunDocument>();
-        Value::Object(self.generator.take_definitions(true))
+        let mut definitions = self.generator.take_definitions(true);
+        definitions.values_mut().for_each(without_folder);
+        Value::Object(definitions)
     }
 
     fn route(&mut self, route: &Route) -> Value {
@@ -261,6 +263,16 @@ impl Writer {
                 json!({ "202": { "description": "All events are stored.", "content": content("application/json", schema) } })
             }
         }
+    }
+}
+
+/// Takes the key of the project's folder out of a schema, as documents leave without that.
+fn without_folder(schema: &mut Value) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove("root");
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|key| key != "root");
     }
 }
 
