@@ -194,7 +194,8 @@ impl Keeper {
                 }
                 Err(problem) => problem,
             };
-            self.service.put_failed(&self.name, problem.clone());
+            self.service
+                .put_failed(&self.name, self.without_folder(problem.clone()));
             // Said once, however often it is tried again.
             if last.as_ref() != Some(&problem) {
                 self.say(News::Failed(self.name.clone(), problem.clone())).await;
@@ -205,6 +206,15 @@ impl Keeper {
                 () = tokio::time::sleep(AGAIN) => {}
             }
         }
+    }
+
+    /// The problem as it leaves over HTTP: the instance's name stands for its folder.
+    fn without_folder(&self, mut problem: Problem) -> Problem {
+        let root = self.options.root.display().to_string();
+        problem.message = problem.message.replace(&root, &self.name);
+        let hint = problem.hint.map(|hint| hint.as_str().replace(&root, &self.name));
+        problem.hint = hint.map(Into::into);
+        problem
     }
 
     async fn say(&self, news: News) {

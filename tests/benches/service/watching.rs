@@ -68,7 +68,7 @@ pub(crate) async fn readers(report: &Report, number: usize) {
     served.close().await;
 }
 
-/// Events that a reader has heard.
+/// News that a reader has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     Listed,

@@ -203,6 +203,12 @@ fn s_api31_a_folder_that_can_not_be_opened_costs_itself_alone() {
             .clone()
     };
     assert_eq!(health("gone")["problem"]["code"], "unknown-name");
+    // No path of the machine leaves.
+    let folder = project.path().display().to_string();
+    assert!(
+        !verbose.contains(&folder) && !listed.to_string().contains(&folder),
+        "{verbose} {listed}"
+    );
     assert_eq!(
         service.ask("GET", "/data/v1/instances/taken/resources", "").0,
         503
