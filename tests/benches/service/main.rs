@@ -94,7 +94,7 @@ fn main() {
         .unwrap();
     let wants = |names: &[&str]| names.iter().any(|name| report.wants(name));
     if wants(&["get_per_s", "get_p99_ms", "list_100_per_s", "list_10k_ms"]) {
-        runtime.block_on(questions(&report, 10_000 / scale));
+        runtime.block_on(questions(&report, 10_000 / scale, 40_000 / scale));
     }
     if wants(&["get_during_build_p99_ms", "build_slowdown"]) {
         runtime.block_on(beside_builds(&report, 1_000 / scale));
@@ -111,12 +111,12 @@ fn main() {
 }
 
 /// Questions to a project at rest.
-async fn questions(report: &Report, resources: usize) {
+async fn questions(report: &Report, resources: usize, gets: usize) {
     let served = Served::new(themes(resources)).await;
     let (mut rates, mut slowest) = (Vec::new(), Vec::new());
     let (mut pages, mut all) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let each = 40_000 / CONNECTIONS;
+        let each = gets / CONNECTIONS;
         let path = move |n: usize| format!("{PLACE}/resources/theme/t{}", n % resources);
         let (took, times) = crowd(served.client, each, path).await;
         rates.push((each * CONNECTIONS) as f64 / took.as_secs_f64());

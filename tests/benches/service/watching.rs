@@ -1,5 +1,6 @@
 //! Many readers of one stream.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
@@ -25,7 +26,7 @@ pub(crate) async fn readers(report: &Report, number: usize) {
         alone.push(cpu_of(&served, edit).await);
     }
     let (heard, mut hearing) = mpsc::unbounded_channel();
-    for _ in 0..number {
+    for reader in 0..number {
         let mut stream = served.client.connect().await.watch().await;
         let heard = heard.clone();
         tokio::spawn(async move {
@@ -35,14 +36,17 @@ pub(crate) async fn readers(report: &Report, number: usize) {
                 && read > 0
             {
                 text.push_str(&String::from_utf8_lossy(&buffer[..read]));
-                for (word, what) in [("event: listed", Heard::Listed), ("bench_mark", Heard::Mark)] {
+                for (word, what) in [
+                    ("event: listed", Heard::Listed),
+                    ("\"health\":\"paused\"", Heard::Pause(reader)),
+                ] {
                     if text.contains(word) {
                         let _ = heard.send(what);
                         text.clear();
                     }
                 }
                 // A word may lie over two reads.
-                let keep = (0..=text.len().saturating_sub(16))
+                let keep = (0..=text.len().saturating_sub(32))
                     .rev()
                     .find(|at| text.is_char_boundary(*at));
                 text.drain(..keep.unwrap_or(0));
@@ -69,23 +73,22 @@ pub(crate) async fn readers(report: &Report, number: usize) {
 }
 
 /// News that a reader has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Heard {
     Listed,
-    Mark,
+    Pause(usize),
 }
 
 /// Commits something, and returns the milliseconds until the last reader has heard of it.
 async fn commit(served: &Served, hearing: &mut mpsc::UnboundedReceiver<Heard>, number: usize) -> f64 {
     let mut connection = served.client.connect().await;
     let path = |verb: &str| format!("{}/resources/model/m1/{verb}", super::PLACE);
-    // The labels of a pause are a change of the document, which a status alone is not.
     let begun = Instant::now();
     connection.post(&path("pause")).await;
-    let mut heard = 0;
-    while heard < number {
-        hearing.recv().await.unwrap();
-        heard += 1;
+    // A reader may be told of the document and of the status.
+    let mut heard = HashSet::new();
+    while heard.len() < number {
+        heard.insert(hearing.recv().await.unwrap());
     }
     let took = begun.elapsed();
     connection.post(&path("resume")).await;
