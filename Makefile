@@ -1,5 +1,5 @@
 # The commands of the README. Each works on an empty clone; the work is done in scripts/.
-.PHONY: demo demo-lake test lint interleavings bench
+.PHONY: demo demo-lake test lint interleavings bench console test-console bench-console
 
 demo: ## Build the program and the flights project, and ask it a question.
 	@scripts/demo
@@ -24,3 +24,12 @@ bench: ## Run the benchmarks; one JSON object a line.
 	@cargo bench --package watershed-tests --bench service -- --json
 	@cargo bench --package watershed-tests --bench stategraph -- --json
 	@cargo bench --package watershed-tests --bench workloads -- --json
+
+console: ## Build the console, the pages that the program shows in a browser.
+	@scripts/console build
+
+test-console: ## Test the console, in a real browser against the real program.
+	@scripts/console test
+
+bench-console: ## Measure the console; one JSON object a line.
+	@scripts/console bench

@@ -1,0 +1,116 @@
+// What the graph shows: nodes and edges, of resources or, where those are many, of folders.
+
+import { standing, ofTone, TONES, type Tone } from "../parts/standing";
+import { visible } from "../parts/text";
+import { keyOf, type ResourceDocument } from "../store/listing";
+import type { Edges } from "./layout";
+
+/** The number of resources above which folders are folded. */
+export const FOLDED_ABOVE = 2_000;
+
+/** A node. */
+export interface Node {
+  key: string;
+  label: string;
+  /** The line below the name. */
+  detail: string;
+  tone: Tone;
+  folder: string;
+  /** The resource; none where the node is a folder. */
+  resource: ResourceDocument | undefined;
+  /** The number of resources that it stands for. */
+  count: number;
+}
+
+/** A folder, and how many in it stand how. */
+export interface Folder {
+  name: string;
+  count: number;
+  failed: number;
+}
+
+/** All that is drawn. */
+export interface Scene {
+  nodes: Node[];
+  at: Map<string, number>;
+  edges: Edges;
+  folders: Folder[];
+  isFolded: boolean;
+  /** Equal for graphs that have the same picture. */
+  signature: string;
+}
+
+/** The folder of the file that declares a resource; its kind where there is none. */
+export function folderOf({ paths, kind }: ResourceDocument): string {
+  const path = paths[0];
+  if (path === undefined) return kind;
+  const end = path.lastIndexOf("/");
+  return end < 0 ? "." : path.slice(0, end);
+}
+
+/** Makes the scene of resources. Folders that are open show what is in them. */
+export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>): Scene {
+  const isFolded = resources.length > FOLDED_ABOVE;
+  const nodes: Node[] = [];
+  const at = new Map<string, number>();
+  const folded = new Map<string, number>();
+  const folders = new Map<string, Folder>();
+  for (const resource of resources) {
+    const name = folderOf(resource);
+    const { tone } = standing(resource);
+    const folder = folders.get(name) ?? { name, count: 0, failed: 0 };
+    folder.count += 1;
+    if (tone === "failed") folder.failed += 1;
+    folders.set(name, folder);
+    const key = keyOf(resource);
+    if (!isFolded || open.has(name)) {
+      at.set(key, nodes.push(nodeOf(resource, key, name, tone)) - 1);
+      continue;
+    }
+    let index = folded.get(name);
+    if (index === undefined) {
+      index = nodes.push({ key: `folder:${name}`, label: visible(name), detail: "", tone: "none", folder: name, resource: undefined, count: 0 }) - 1;
+      folded.set(name, index);
+    }
+    const node = nodes[index]!;
+    node.count += 1;
+    if (TONES.indexOf(tone) < TONES.indexOf(node.tone)) node.tone = tone;
+    at.set(key, index);
+  }
+  for (const index of folded.values()) {
+    const node = nodes[index]!;
+    const failed = folders.get(node.folder)?.failed ?? 0;
+    node.detail = `${node.count.toLocaleString()} resources${failed > 0 ? `, ${failed.toLocaleString()} failed` : ""}`;
+    at.set(node.key, index);
+  }
+  const edges = edgesOf(resources, at, nodes.length);
+  const signature = `${nodes.map((node) => node.key).join("\n")}\n${edges.from.join()}\n${edges.to.join()}`;
+  return { nodes, at, edges, folders: [...folders.values()].sort((a, b) => b.count - a.count), isFolded, signature };
+}
+
+function nodeOf(resource: ResourceDocument, key: string, folder: string, tone: Tone): Node {
+  const kind = (resource.declared_as ?? resource.kind).replaceAll("_", " ");
+  const rows = (resource.result as { rows?: unknown } | null | undefined)?.rows;
+  const counted = typeof rows === "number" ? ` · ${rows.toLocaleString()} rows` : "";
+  const word = tone === "ok" ? "" : ` · ${ofTone(tone).word}`;
+  return { key, label: visible(resource.name), detail: `${kind}${word}${counted}`, tone, folder, resource, count: 1 };
+}
+
+function edgesOf(resources: ResourceDocument[], at: Map<string, number>, nodes: number): Edges {
+  const from: number[] = [];
+  const to: number[] = [];
+  const seen = new Set<number>();
+  for (const resource of resources) {
+    const reader = at.get(keyOf(resource))!;
+    for (const ref of resource.refs) {
+      const read = at.get(keyOf(ref));
+      if (read === undefined || read === reader) continue;
+      const edge = read * nodes + reader;
+      if (seen.has(edge)) continue;
+      seen.add(edge);
+      from.push(read);
+      to.push(reader);
+    }
+  }
+  return { nodes, from: Int32Array.from(from), to: Int32Array.from(to) };
+}

@@ -1,0 +1,6 @@
+import { place } from "./router";
+type Name = { kind: string; name: string };
+export const homePage = () => place.href([place.instance]);
+export const resourcePage = ({ kind, name }: Name) => place.href([place.instance, kind, name]);
+export const fileLine = (of: Name, path: string, line?: number) => `${resourcePage(of)}?file=${encodeURIComponent(path)}${line ? `&line=${line}` : ""}`;
+export const codePage = (code: string) => `${place.base}/problems/${encodeURIComponent(code)}`;

@@ -1,0 +1,72 @@
+// The API of one project.
+import { made, Refused, type ProblemDocument } from "./api";
+
+/** The largest answer that is read. */
+const LARGEST = 64 << 20;
+/** How long an answer is waited for. */
+const PATIENCE = 70_000;
+
+export class Service {
+  constructor(readonly base: string, readonly instance: string) {}
+  address(path: string): string {
+    return `${this.base}/v1/instances/${encodeURIComponent(this.instance)}/${path}`;
+  }
+  pathOf({ kind, name }: { kind: string; name: string }): string {
+    return `resources/${encodeURIComponent(kind)}/${encodeURIComponent(name)}`;
+  }
+  async get<T>(path: string, signal?: AbortSignal): Promise<T> {
+    return (await this.json<T>(path, {}, signal)).body;
+  }
+  async post<T>(path: string, body: unknown = {}): Promise<{ status: number; body: T }> {
+    return this.json<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  }
+  async text(path: string, signal?: AbortSignal): Promise<string> {
+    return (await send(this.address(path), {}, signal)).text;
+  }
+  private async json<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<{ status: number; body: T }> {
+    return parsed<T>(await send(this.address(path), init, signal));
+  }
+}
+
+/** Reads what stands above the projects. */
+export async function read<T>(address: string): Promise<T> {
+  return parsed<T>(await send(address, {})).body;
+}
+
+function parsed<T>({ status, text }: { status: number; text: string }): { status: number; body: T } {
+  try {
+    return { status, body: JSON.parse(text) as T };
+  } catch {
+    throw new Refused(made("unreadable-answer", "The answer is no JSON, or ends in the middle.", "Something between this page and the service may have cut it. Try again."));
+  }
+}
+
+async function send(address: string, init: RequestInit, signal?: AbortSignal): Promise<{ status: number; text: string }> {
+  const patience = AbortSignal.timeout(PATIENCE);
+  const answer = await fetch(address, { ...init, signal: signal ? AbortSignal.any([signal, patience]) : patience });
+  const text = await bounded(answer);
+  if (answer.ok) return { status: answer.status, text };
+  let problem: ProblemDocument | undefined;
+  if (answer.headers.get("content-type")?.startsWith("application/problem+json")) {
+    try {
+      problem = JSON.parse(text) as ProblemDocument;
+    } catch {}
+  }
+  throw new Refused(problem ?? { ...made("unreadable-answer", `The answer is ${answer.status} without a problem that can be read.`, "Something between this page and the service answers in its place."), status: answer.status });
+}
+async function bounded(answer: Response): Promise<string> {
+  const reader = answer.body?.getReader();
+  if (!reader) return "";
+  const decoder = new TextDecoder();
+  let [text, size] = ["", 0];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    size += value.byteLength;
+    if (size > LARGEST) {
+      await reader.cancel();
+      throw new Refused(made("unreadable-answer", "The answer does not end.", "It was given up. Ask for less."));
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

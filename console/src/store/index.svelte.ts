@@ -1,0 +1,89 @@
+// What a page knows of a project. One stream feeds it, which all tabs of the browser share.
+
+import type { ProblemDocument } from "../api";
+import type { Service } from "../service";
+import { follow, type Wish } from "./hub";
+import type { News, Standing } from "./line";
+import { keyOf, type ResourceDocument } from "./listing";
+
+/** The silence after which a page says how old it is, in milliseconds. */
+export const QUIET = 20_000;
+
+/** The resources of a project. */
+export class Store {
+  /** True once everything there is has been told. */
+  isListed = $state(false);
+  /** When the service was last heard, in milliseconds; 0 before that. */
+  heard = $state(0);
+  /** Counts what moved. */
+  version = $state(0);
+  private standing = $state.raw<Standing>({ is: "opening" });
+  private readonly known = new Map<string, ResourceDocument>();
+  private end: (() => void) | undefined;
+
+  constructor(service: Service) {
+    const address = new URL(service.address("watch"), location.href).href;
+    this.open(address);
+    // A page that is kept for "back" follows nothing meanwhile.
+    addEventListener("pagehide", this.close);
+    addEventListener("pageshow", (event) => {
+      if (event.persisted) this.open(address);
+    });
+  }
+
+  /** All resources, by kind and name. */
+  resources = $derived.by(() => {
+    void this.version;
+    return [...this.known.values()];
+  });
+
+  /** A resource; none if there is none, or not yet. */
+  get(kind: string, name: string): ResourceDocument | undefined {
+    void this.version;
+    return this.known.get(keyOf({ kind, name }));
+  }
+
+  /** How the line to the service stands. */
+  get line(): Standing["is"] {
+    return this.standing.is;
+  }
+
+  /** The reason why nothing is heard. */
+  get problem(): ProblemDocument | undefined {
+    return this.standing.is === "broken" ? this.standing.problem : undefined;
+  }
+
+  /** Stops to follow. */
+  close = (): void => {
+    this.end?.();
+    this.end = undefined;
+  };
+
+  private open(address: string): void {
+    this.close();
+    const take = (news: News) => this.take(news);
+    if (typeof SharedWorker === "undefined") {
+      this.end = follow(address, { tell: take });
+      return;
+    }
+    const worker = new SharedWorker(new URL("./shared.worker.ts", import.meta.url), { type: "module", name: "watershed" });
+    worker.port.onmessage = ({ data }: MessageEvent<News>) => take(data);
+    const say = (wish: Wish) => worker.port.postMessage(wish);
+    say({ follow: address });
+    this.end = () => {
+      say({ leave: true });
+      worker.port.close();
+    };
+  }
+
+  private take({ standing, heard, moved }: News): void {
+    this.standing = standing;
+    this.heard = heard;
+    if (!moved) return;
+    if (moved.isWhole) this.known.clear();
+    for (const document of moved.put) this.known.set(keyOf(document), document);
+    for (const key of moved.gone) this.known.delete(key);
+    this.isListed = moved.isListed;
+    this.version += 1;
+  }
+}

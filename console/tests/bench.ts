@@ -1,0 +1,131 @@
+// What the console costs, as one JSON object a line: release build, two cores, no GPU, the median of five.
+//
+//     make bench-console
+
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Page } from "playwright-core";
+import { test } from "vitest";
+import { browser, closeBrowser } from "./lib/browser.ts";
+import { folder, Program, ROOT } from "./lib/program.ts";
+import { write } from "./lib/projects.ts";
+
+const ROUNDS = 5;
+
+function median(numbers: number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return Math.round((sorted[sorted.length >> 1] ?? 0) * 10) / 10;
+}
+
+function tell(name: string, value: number, unit: string, target: number) {
+  // The runner has words of its own for the output.
+  appendFileSync(process.env.WATERSHED_FIGURES ?? "/dev/stderr", `${JSON.stringify({ name, value, unit, target })}\n`);
+}
+
+/** A project of models in layers, each of which reads two of the layer before. */
+function layers(models: number): string {
+  const at = join(folder(), "layers");
+  const files: Record<string, string> = { "watershed.yaml": "olap_connector: duckdb\n" };
+  const wide = Math.ceil(models / 6);
+  for (let number = 0; number < models; number++) {
+    const [layer, place] = [Math.floor(number / wide), number % wide];
+    const parent = (step: number) => `m${layer - 1}_${(place * 7 + step) % wide}`;
+    const reads = layer === 0 ? "SELECT 1 AS id" : `SELECT id FROM ${parent(0)} UNION ALL SELECT id FROM ${parent(3)}`;
+    files[`models/layer_${layer}/m${layer}_${place}.sql`] = `${reads}\n`;
+  }
+  write(at, files);
+  return at;
+}
+
+/** Everything that the graph needs, as it goes over a slow line. */
+function firstLoad() {
+  const dist = join(ROOT, "console/dist");
+  const files = [join(dist, "index.html"), ...readdirSync(join(dist, "assets")).filter((name) => /\.(js|css|svg)$/.test(name)).map((name) => join(dist, "assets", name))];
+  const bytes = files.reduce((sum, path) => sum + gzipSync(readFileSync(path), { level: 9 }).length, 0);
+  tell("first_load_kb", Math.round(bytes / 100) / 10, "kB", 110);
+}
+
+async function open(address: string): Promise<{ page: Page; took: number }> {
+  const context = await (await browser()).newContext({ viewport: { width: 1440, height: 900 } });
+  const page = await context.newPage();
+  await page.goto(address, { waitUntil: "commit" });
+  const took = await page.evaluate(
+    () =>
+      new Promise<number>((done) => {
+        const look = () => (document.querySelector("canvas[data-painted]") ? done(performance.now()) : requestAnimationFrame(look));
+        look();
+      }),
+  );
+  return { page, took };
+}
+
+/** The times between frames, and the largest twentieth of them. */
+async function frames(page: Page, during: () => Promise<unknown>): Promise<number> {
+  await page.evaluate(() => {
+    const times: number[] = [];
+    let last = performance.now();
+    const frame = (now: number) => {
+      times.push(now - last);
+      last = now;
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+    (window as any).times = times;
+  });
+  await during();
+  const times: number[] = await page.evaluate(() => (window as any).times);
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0;
+}
+
+test("the costs of the console", { timeout: 900_000 }, async () => {
+  firstLoad();
+  const project = layers(1_000);
+  const program = await Program.start(project);
+  await program.settle();
+  const home = `${program.origin}/ui/layers`;
+
+  const loads: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const { page, took } = await open(home);
+    loads.push(took);
+    await page.context().close();
+  }
+  tell("graph_1k_ms", median(loads), "ms", 700);
+
+  // All thousand are done again: each is pending, runs, and ends.
+  const storms: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const { page } = await open(home);
+    storms.push(await frames(page, () => program.ask("resources:refresh", { method: "POST", body: { confirm: 1_000 }, wait: 60 })));
+    await page.context().close();
+  }
+  tell("storm_p95_ms", median(storms), "ms", 50);
+
+  // From the file to the pixels: a model breaks and is mended, as the list and the graph show it.
+  const lives: number[] = [];
+  const { page } = await open(home);
+  const path = join(project, "models/layer_5/m5_0.sql");
+  const good = readFileSync(path, "utf8");
+  for (let round = 0; round < 2 * ROUNDS; round++) {
+    const failed = round % 2 === 0;
+    const seen = page.evaluate(
+      (failed) =>
+        new Promise<number>((done) => {
+          const look = () => {
+            const chips = document.querySelectorAll("[aria-label='By standing'] .tone-failed").length;
+            if (failed === chips > 0) requestAnimationFrame(() => done(Date.now()));
+            else requestAnimationFrame(look);
+          };
+          look();
+        }),
+      failed,
+    );
+    const begun = Date.now();
+    writeFileSync(path, failed ? "SELECT nothing_there FROM m4_0\n" : good);
+    lives.push((await seen) - begun);
+  }
+  tell("live_ms", median(lives), "ms", 300);
+  await program.stop();
+  await closeBrowser();
+});

@@ -1,0 +1,74 @@
+// Steps that journeys share: by mouse, and by keyboard alone.
+
+import type { Page } from "playwright-core";
+import { expect } from "vitest";
+
+/** The address of a project's page. */
+export function home(base: string, project: string): string {
+  return `${base}ui/${encodeURIComponent(project)}`;
+}
+
+/** The address of a resource's page. */
+export function pageOf(home: string, project: string, kind: string, name: string): string {
+  return `${home}ui/${[project, kind, name].map(encodeURIComponent).join("/")}`;
+}
+
+/** The health that the page of a resource shows. */
+export async function shows(page: Page, health: string) {
+  await page.locator(`main header [data-health="${health}"]`).waitFor();
+}
+
+/** Waits until the page says something about what was asked for. */
+export function told(page: Page, text: string) {
+  return page.getByRole("log").getByRole("listitem").filter({ hasText: text }).first().waitFor();
+}
+
+/** A button of the resource on the page. */
+export function action(page: Page, name: string) {
+  return page.getByRole("group", { name: /^Actions on/ }).getByRole("button", { name, exact: true });
+}
+
+/** Moves the focus by Tab until it is on what has such a name; the number of stops is bounded. */
+export async function tabTo(page: Page, name: string | RegExp) {
+  for (let stop = 0; stop < 200; stop++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const at = document.activeElement;
+      return at?.getAttribute("aria-label") ?? at?.textContent?.trim() ?? "";
+    });
+    if (typeof name === "string" ? focused === name : name.test(focused)) return;
+  }
+  throw new Error(`no stop of the keyboard is called ${name}`);
+}
+
+/** Goes to what a few letters find, by keyboard alone. */
+export async function find(page: Page, letters: string) {
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Find resources and actions" }).waitFor();
+  await page.keyboard.type(letters);
+  await page.getByRole("listbox", { name: "Found" }).getByRole("option").first().waitFor();
+  await page.keyboard.press("Enter");
+}
+
+/** The reasons and outcomes of a resource's history, the latest first. */
+export async function history(page: Page): Promise<string[]> {
+  const entries = page.getByRole("region", { name: "History" }).locator("ol > li .what");
+  return (await entries.allTextContents()).map((text) => text.replace(/\s+/g, " ").trim());
+}
+
+/** Waits until the latest entry of the history says something. */
+export async function latest(page: Page, text: string) {
+  const first = page.getByRole("region", { name: "History" }).locator("ol > li .what").first();
+  await first.filter({ hasText: text }).waitFor();
+}
+
+/** Waits until something holds of what the program itself says. */
+export async function until<T>(ask: () => Promise<T>, holds: (answer: T) => boolean, page: Page): Promise<T> {
+  const end = Date.now() + 20_000;
+  for (;;) {
+    const answer = await ask();
+    if (holds(answer)) return answer;
+    expect(Date.now(), `it did not come to hold: ${JSON.stringify(answer).slice(0, 500)}`).toBeLessThan(end);
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+  }
+}

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig, type Plugin } from "vite";
+
+/** Writes smaller forms beside each file, for browsers that read them: nobody compresses while the service runs. */
+function compressed(): Plugin {
+  return {
+    name: "compressed",
+    apply: "build",
+    closeBundle() {
+      const folder = join(import.meta.dirname, "dist/assets");
+      for (const name of readdirSync(folder)) {
+        const path = join(folder, name);
+        const content = readFileSync(path);
+        writeFileSync(`${path}.br`, brotliCompressSync(content));
+        writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }));
+      }
+    },
+  };
+}
+
+// While somebody develops, all but the pages comes from a program that runs.
+const program = process.env.WATERSHED ?? "http://127.0.0.1:7437";
+const proxy = Object.fromEntries(["/v1", "/problems", "/openapi.json"].map((path) => [path, { target: program }]));
+
+export default defineConfig({
+  plugins: [svelte(), compressed()],
+  // The service says below which path it stands.
+  base: "./",
+  // No file becomes an address of its own content: the policy of the page refuses those of scripts.
+  build: { modulePreload: { polyfill: false }, assetsInlineLimit: 0, target: "es2023" },
+  worker: { format: "es" },
+  server: { proxy },
+});
