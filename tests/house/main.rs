@@ -84,7 +84,8 @@ fn files(extension: &str) -> Vec<PathBuf> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if !["target", "generated"].contains(&name.as_str()) && !name.starts_with('.') {
+                if !["target", "generated", "node_modules"].contains(&name.as_str()) && !name.starts_with('.')
+                {
                     folders.push(path);
                 }
             } else if path.extension().is_some_and(|end| end == extension) {

@@ -21,7 +21,7 @@ const ENDS: &[&str] = &[
 ];
 
 /// Operations that no command asks for, by their types: they are for embedders and the API.
-const WITHOUT_COMMAND: &[&str] = &["Instances"];
+const WITHOUT_COMMAND: &[&str] = &[];
 
 /// The most lines of a function, brace to brace.
 const LINES_OF_A_FUNCTION: usize = 100;

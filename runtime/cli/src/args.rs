@@ -101,6 +101,8 @@ pub(super) enum Command {
     Compile(Compile),
     /// Show the graph of dependencies.
     Graph(Graph),
+    /// Open the project's pages in a browser, while `start --listen` runs.
+    Open(Open),
     /// Show past runs: when, why, how long, how they ended.
     History(History),
     /// List the partitions of a model: built, failed, when and with how many rows.
@@ -423,6 +425,14 @@ pub(super) struct Graph {
     pub name: Option<String>,
     #[command(flatten)]
     pub choice: Choice,
+}
+
+/// `open`
+#[derive(Debug, Args)]
+pub(super) struct Open {
+    /// The page of this one, by `name` or `kind/name` [default: that of the project].
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: Option<String>,
 }
 
 /// `history`

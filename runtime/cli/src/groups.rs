@@ -22,6 +22,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
             "compile",
             "graph",
             "status",
+            "open",
             "history",
             "partitions",
             "test",

@@ -28,6 +28,7 @@ mod memory;
 mod metrics;
 mod metrics_file;
 mod mistake;
+mod open;
 mod operate;
 mod present;
 mod project;
@@ -222,6 +223,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Test(args) => look::test(console, shared, args),
         Command::Compile(args) => compile::compile(console, shared, args),
         Command::Graph(args) => look::graph(console, shared, args),
+        Command::Open(args) => open::open(console, shared, args),
         Command::History(args) => look::history(console, shared, args),
         Command::Partitions(args) => look::partitions(console, shared, args),
         Command::Explain(args) => operate::explain(console, shared, args),

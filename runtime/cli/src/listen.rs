@@ -63,6 +63,8 @@ impl Place {
 
 /// A service that answers until it is ended.
 pub(super) struct Listening {
+    /// The address, with the path that all stands below and no slash at its end.
+    address: String,
     service: Service,
     stop: CancellationToken,
     serving: JoinHandle<()>,
@@ -96,7 +98,8 @@ impl Listening {
                 stop.cancel();
             }
         });
-        console.note(&format!("answers at http://{bound}{base}\n"));
+        let address = format!("http://{bound}{base}");
+        console.note(&format!("answers at {address}\n"));
         let (routes, peers) = match place.auth {
             Auth::User => (router(service.clone(), local_user), Peers::OfUser),
             Auth::Link => {
@@ -108,7 +111,8 @@ impl Listening {
         };
         let routes = match base {
             "" => routes,
-            base => axum::Router::new().nest(base, routes),
+            // With and without a slash at its end.
+            base => axum::Router::new().nest_service(base, routes),
         };
         let door = Door {
             peers,
@@ -116,10 +120,17 @@ impl Listening {
         };
         let serving = tokio::spawn(door.serve(listener, routes, stop.clone()));
         Ok(Self {
+            address,
             service,
             stop,
             serving,
         })
+    }
+
+    /// Returns the addresses of pages for people, by the name of an instance.
+    pub(super) fn pages(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + use<> {
+        let address = self.address.clone();
+        move |instance| format!("{address}/ui/{}", encoded(instance))
     }
 
     /// Tells streams to end, takes no more requests, and waits for those that are under way.
@@ -128,6 +139,16 @@ impl Listening {
         self.stop.cancel();
         let _ = self.serving.await;
     }
+}
+
+/// Encodes a segment of a path.
+pub(super) fn encoded(segment: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let encode = |byte: u8| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    segment.bytes().map(encode).collect()
 }
 
 fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {

@@ -54,6 +54,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             service.put_opening(&served.name);
         }
         let listening = Listening::begin(console, &place, service.clone(), &stop).await?;
+        let page_of = listening.pages();
         let closing = CancellationToken::new();
         // Requests that are under way end before what they ask is closed.
         tokio::spawn({
@@ -64,7 +65,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
                 closing.cancel();
             }
         });
-        keep_all(console, shared, checked, &service, &closing).await;
+        keep_all(console, shared, checked, &service, &closing, &page_of).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
 }
@@ -99,6 +100,7 @@ async fn keep_all(
     checked: Checked,
     service: &Service,
     closing: &CancellationToken,
+    page_of: &(dyn Fn(&str) -> String + Sync),
 ) {
     // Opening reads files and a catalog: more at once than cores wait for each other.
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
@@ -111,6 +113,7 @@ async fn keep_all(
             let keeper = Keeper {
                 runtime: console.runtime.clone(),
                 options: options(shared, &served),
+                page: page_of(&served.name),
                 name: served.name,
                 service: service.clone(),
                 closing: closing.clone(),
@@ -166,6 +169,8 @@ struct Keeper {
     runtime: Runtime,
     options: Options,
     name: String,
+    /// The address of the instance's page for people.
+    page: String,
     service: Service,
     /// Cancelled when instances are to be closed.
     closing: CancellationToken,
@@ -185,6 +190,7 @@ impl Keeper {
             let problem = match opened {
                 Ok((instance, listener)) => {
                     last = None;
+                    instance.answers_at(self.page.clone());
                     self.service.put(&self.name, Arc::clone(&instance));
                     self.say(News::Open(self.name.clone())).await;
                     match self.stay(&instance, listener).await {

@@ -109,8 +109,9 @@ async fn listen(
     };
     let place = Place::new(address, "", &[], &args.reached)?;
     let service = place.service().with(instance.name(), Arc::clone(instance));
-    let listening = Listening::begin(console, &place, service, stop).await;
-    listening.map(Some)
+    let listening = Listening::begin(console, &place, service, stop).await?;
+    instance.answers_at(listening.pages()(instance.name()));
+    Ok(Some(listening))
 }
 
 /// Runs one instance to its end; no exit code if it lost its state folder.

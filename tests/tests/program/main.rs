@@ -78,6 +78,7 @@ mod azure;
 mod backups;
 mod bad_data;
 mod broken;
+mod browsers;
 mod care;
 mod changes;
 mod checks;

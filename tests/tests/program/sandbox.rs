@@ -184,6 +184,8 @@ impl Sandbox {
             "WATERSHED_ENVIRONMENT",
             "WATERSHED_STATE_DIR",
             "WATERSHED_SANDBOX",
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
         ] {
             command.env_remove(variable);
         }

@@ -36,6 +36,8 @@ pub struct InstanceEntry {
     pub state: InstanceState,
     /// The time at which the instance was opened, or ended if it is at rest; none if it never ran, or did not end in order.
     pub since: Option<Time>,
+    /// The address of its page for people; none if it does not answer over HTTP.
+    pub address: Option<String>,
 }
 
 /// The state of an instance.

@@ -17,6 +17,7 @@
 //! | [`held`] | the instances that a connection has asked |
 //! | [`listen`] | the service on a socket of its own, for the user who started it |
 //! | [`pages`] | what stands above the instances |
+//! | `console` | the pages for people, with the feature of that name |
 //!
 //! ```no_run
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,6 +44,8 @@
 mod answers;
 mod call;
 mod caller;
+#[cfg(feature = "console")]
+mod console;
 mod files;
 mod guard;
 mod held;

@@ -100,7 +100,8 @@ pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Pro
     Ok(answers::of_type("text/plain; charset=utf-8", page))
 }
 
-/// Returns the page for people who open the address.
+/// Returns the page for people who open the address of a program without the console.
+#[cfg(not(feature = "console"))]
 pub(super) fn welcome(service: &Service) -> Response {
     let base = service.base();
     let instances: Vec<String> = service
@@ -112,7 +113,9 @@ pub(super) fn welcome(service: &Service) -> Response {
         "Watershed answers here.\n\n\
          The projects:        {base}/v1/instances\n\
          All paths, OpenAPI:  {base}/openapi.json\n\
-         Their resources:\n  {}\n",
+         Their resources:\n  {}\n\n\
+         This program was built without the console, the pages for people.\n\
+         Released packages have it, and docs/console.md says how to build it.\n",
         instances.join("\n  ")
     );
     answers::of_type("text/plain; charset=utf-8", page)

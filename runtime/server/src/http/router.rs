@@ -77,14 +77,37 @@ where
         .route("/problems/{code}", get(problem))
         .route("/livez", get(async || pages::live()))
         .route("/readyz", get(ready))
-        .route(
-            "/",
-            get(async |State(context): State<Context>| pages::welcome(&context.service)),
-        )
+        .merge(for_people())
         .fallback(nothing)
         .method_not_allowed_fallback(another_method)
         .layer(from_fn_with_state(context.clone(), admit))
         .with_state(context)
+}
+
+/// The routes for people: the console.
+#[cfg(feature = "console")]
+fn for_people() -> Router<Context> {
+    use super::console;
+    let page = async |State(context): State<Context>| console::page(&context.service);
+    Router::new()
+        .route("/", get(page))
+        .route("/ui/{*view}", get(page))
+        .route(
+            "/assets/{file}",
+            get(async |path: PathWords, headers: axum::http::HeaderMap| {
+                let file = path.ok().and_then(|Path(words)| words.get("file").cloned());
+                console::file(&file.unwrap_or_default(), &headers)
+            }),
+        )
+}
+
+/// The routes for people, in a program without the console: where to read on.
+#[cfg(not(feature = "console"))]
+fn for_people() -> Router<Context> {
+    Router::new().route(
+        "/",
+        get(async |State(context): State<Context>| pages::welcome(&context.service)),
+    )
 }
 
 /// The words of a path, decoded once.

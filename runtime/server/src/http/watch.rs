@@ -31,6 +31,8 @@ use crate::projection::{Progress, Projection, Slot, Table};
 const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
 /// The time after which something is said, so that proxies don't hang up.
 const SILENCE: Duration = Duration::from_secs(15);
+/// A comment, which readers of events pass over.
+const SIGN_OF_LIFE: Bytes = Bytes::from_static(b": \n\n");
 /// The bytes of one piece of a batch. The next one is made when this is taken.
 const PIECE: usize = 64 << 10;
 
@@ -167,10 +169,12 @@ impl Reader {
                     self.resumes = true;
                     self.follow();
                     self.tell_restless();
+                    // Where nothing was missed, the reader learns that at once too.
+                    self.waiting.push_back(SIGN_OF_LIFE);
                 }
                 State::Following => match self.wait().await {
                     Woken::Changed => self.follow(),
-                    Woken::Silence => return Some(Bytes::from_static(b": \n\n")),
+                    Woken::Silence => return Some(SIGN_OF_LIFE),
                     Woken::Stopping => {
                         self.state = State::Over;
                         return Some(event("bye", None, b"{}"));

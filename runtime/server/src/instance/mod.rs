@@ -46,7 +46,7 @@ mod wish;
 pub(crate) mod workloads;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -222,6 +222,8 @@ pub struct Instance {
     pub(crate) conditions: Arc<dyn Conditions>,
     /// The time at which the instance was opened.
     pub(crate) opened: Time,
+    /// The address of its page for people.
+    pub(crate) address: OnceLock<String>,
     /// Cancelled when the instance is about to be closed.
     pub(crate) leaving: CancellationToken,
     /// The resources as readers over HTTP see them.
@@ -343,6 +345,7 @@ impl Runtime {
             cache,
             conditions,
             opened: Time::now(),
+            address: OnceLock::new(),
             leaving,
             #[cfg(feature = "http")]
             projections: Default::default(),
@@ -439,6 +442,11 @@ impl Instance {
     /// Returns the project's name, which is the name of its folder.
     pub fn name(&self) -> &str {
         &self.project.name
+    }
+
+    /// Tells other processes the address of this instance's page for people. The first one counts.
+    pub fn answers_at(&self, address: String) {
+        let _ = self.address.set(address);
     }
 
     /// Returns the reason why files can't be watched; none if they are watched or need not be.

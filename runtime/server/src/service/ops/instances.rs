@@ -16,9 +16,20 @@ pub(crate) async fn instances(
     _: NoInput,
     _: &Out,
 ) -> Result<InstancesDocument, Problem> {
-    let (state, since) = match place.running() {
-        Ok(running) => (InstanceState::Live, Some(running.instance.opened)),
-        Err(_) => (InstanceState::AtRest, Moment::End.last(&place.state().path())),
+    let (state, since, address) = match place.running() {
+        Ok(running) => {
+            let instance = &running.instance;
+            (
+                InstanceState::Live,
+                Some(instance.opened),
+                instance.address.get().cloned(),
+            )
+        }
+        Err(_) => (
+            InstanceState::AtRest,
+            Moment::End.last(&place.state().path()),
+            None,
+        ),
     };
     let project = place.project();
     Ok(InstancesDocument {
@@ -31,6 +42,7 @@ pub(crate) async fn instances(
             name: place.options().name.clone(),
             state,
             since,
+            address,
         }],
     })
 }
