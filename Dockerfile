@@ -3,16 +3,22 @@
 #     docker build -t watershed .
 #     docker run --rm -v "$PWD:/project" watershed run
 
+FROM node:22-bookworm-slim AS console
+WORKDIR /source
+COPY . .
+RUN scripts/console build
+
 FROM rust:1.94-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends python3-pip \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
+COPY --from=console /source/console/dist console/dist
 ARG WATERSHED_COMMIT=unknown
 ENV WATERSHED_COMMIT=$WATERSHED_COMMIT
 RUN scripts/fetch-duckdb \
-    && cargo build --locked --release --package watershed-cli --bin watershed \
+    && cargo build --locked --release --package watershed-cli --bin watershed --features console \
     && scripts/package --only archive --program target/release/watershed --out /packages \
     && mkdir /install && tar -xzf /packages/*.tar.gz --strip-components=1 -C /install
 
