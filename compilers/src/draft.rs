@@ -30,6 +30,8 @@ pub(crate) struct Draft {
     pub(crate) connectors: Vec<String>,
     /// The resource's pieces of SQL.
     pub(crate) blocks: Vec<SqlBlock>,
+    /// A model's `relationships` tests.
+    pub(crate) relations: Vec<Relation>,
     pub(crate) body: Body,
     /// True if the resource is implied by another one; an explicit resource of the same name replaces it silently.
     pub(crate) implicit: bool,
@@ -48,6 +50,7 @@ impl Draft {
             refs: Vec::new(),
             connectors: Vec::new(),
             blocks: Vec::new(),
+            relations: Vec::new(),
             body: Body::Unsupported,
             implicit: false,
             table_at: None,
@@ -64,9 +67,21 @@ impl Draft {
     pub(crate) fn break_off(&mut self) {
         self.body = Body::Broken;
         self.blocks.clear();
+        self.relations.clear();
         self.refs.clear();
         self.connectors.clear();
     }
+}
+
+/// A `relationships` test of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct Relation {
+    /// The index among the tests of its spec.
+    pub(crate) test: usize,
+    /// The index among the blocks of its draft.
+    pub(crate) block: usize,
+    /// The name of the other model.
+    pub(crate) to: String,
 }
 
 /// The content of a draft: its spec, or a mark that it is broken or unsupported.

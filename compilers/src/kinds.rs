@@ -106,6 +106,7 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
     draft.connectors = declared.connectors;
     draft.table_at = declared.table_at;
     draft.blocks = reader.blocks;
+    draft.relations = declared.relations;
     let implied = declared.implied.into_iter().map(|implied| Draft {
         tags: draft.tags.clone(),
         refs: implied.refs,

@@ -17,6 +17,7 @@ mod lanes;
 mod link;
 mod outputs;
 mod places;
+mod relations;
 mod surroundings;
 mod uses;
 mod work;
@@ -41,6 +42,7 @@ use claims::Claims;
 use dangling::Dangling;
 use files::Files;
 use outputs::Outputs;
+use relations::Relations;
 
 pub use places::{Location, Reference};
 
@@ -100,6 +102,7 @@ pub struct Project {
     readers: BTreeMap<ResourceKey, BTreeSet<String>>,
     resources: BTreeMap<ResourceKey, Resource>,
     on_cycle: BTreeSet<ResourceKey>,
+    relations: Relations,
     /// Refs to resources that don't exist, by the resource that holds the refs.
     dangling: BTreeMap<ResourceKey, Vec<Dangling>>,
     /// Dashboards and metrics views, by the dashboard or metrics view that they read.

@@ -8,7 +8,7 @@ use crate::{
     blocks::data::{self, DATA, DataBlock},
     diagnostics::{At, Code, Findings},
     draft::{
-        Context, Purpose, RawRef, SqlBlock, SqlText, TextPlace, Uses,
+        Context, Purpose, RawRef, Relation, SqlBlock, SqlText, TextPlace, Uses,
         block::{condition, first_line, read_template},
     },
     resource::{Kind, Spec},
@@ -50,6 +50,8 @@ pub(crate) struct Declared {
     pub(crate) connectors: Vec<String>,
     /// Resources that this one implies.
     pub(crate) implied: Vec<Implied>,
+    /// A model's `relationships` tests.
+    pub(crate) relations: Vec<Relation>,
     /// The place where a model names its output table, if it does.
     pub(crate) table_at: Option<At>,
 }
@@ -69,6 +71,7 @@ impl Declared {
         Self {
             spec,
             refs: Vec::new(),
+            relations: Vec::new(),
             connectors: Vec::new(),
             implied: Vec::new(),
             table_at: None,

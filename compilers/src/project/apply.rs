@@ -349,8 +349,17 @@ impl Project {
         for name in unclaimed {
             self.resources.remove(&name);
             self.dangling.remove(&name);
+            self.relations.remove(&name);
         }
-        let keys: Vec<String> = work.links.iter().cloned().collect();
+        let keys = std::mem::take(&mut work.links);
+        self.link(keys, &version, work);
+        let touched: BTreeSet<ResourceKey> = work.before.keys().cloned().collect();
+        let again = self.relations.settle(&self.resources, &touched);
+        let again = again.iter().filter_map(|name| self.claims.winner(name));
+        self.link(again.map(|claim| claim.group.clone()).collect(), &version, work);
+    }
+
+    fn link(&mut self, keys: BTreeSet<String>, version: &Arc<str>, work: &mut Work) {
         for key in &keys {
             let drafts = self.groups.get(key).into_iter();
             let drafts = drafts.flat_map(|group| &group.compiled.drafts);
@@ -359,16 +368,20 @@ impl Project {
                 .collect();
             names.iter().for_each(|name| self.note_name(name, work));
         }
-        let names = (&self.claims, &self.outputs);
+        let names = (&self.claims, &self.outputs, &self.relations);
+        let keys: Vec<String> = keys.into_iter().collect();
         let linked = lanes::map(&keys, |key| {
             self.groups
                 .contains_key(key)
-                .then(|| super::link::link(key, &self.groups, names, &version, &self.manifest_path))
+                .then(|| super::link::link(key, &self.groups, names, version, &self.manifest_path))
         });
         for (key, linked) in keys.into_iter().zip(linked) {
             let Some(linked) = linked else { continue };
             for resource in linked.resources {
                 self.resources.insert(resource.key(), resource);
+            }
+            for (name, part) in linked.relations {
+                self.relations.set(name, part);
             }
             for (name, dangling) in linked.dangling {
                 if dangling.is_empty() {

@@ -34,7 +34,8 @@ pub(super) fn find(
         .filter(|key| resources.contains_key(key))
         .collect();
     let mut found: BTreeMap<ResourceKey, Option<Vec<String>>> = BTreeMap::new();
-    for knot in Knots::new(resources).run(&roots) {
+    let next = |key: &ResourceKey| successors(resources, key);
+    for knot in Knots::new(resources, &next).run(&roots) {
         let members: BTreeSet<&ResourceKey> = knot.iter().copied().collect();
         for key in &knot {
             let cycle = spell(resources, key, &members);
@@ -71,8 +72,10 @@ fn successors<'a>(resources: &'a Resources, key: &ResourceKey) -> Vec<&'a Resour
 
 /// Strongly connected components reachable from given resources, found by Tarjan's algorithm with an explicit stack, so
 /// that long chains don't overflow.
-struct Knots<'a> {
+pub(super) struct Knots<'a, 'n> {
     resources: &'a Resources,
+    /// Returns the resources that one leads to.
+    next: &'n dyn Fn(&ResourceKey) -> Vec<&'a ResourceKey>,
     /// The visit numbers of resources, in order of discovery.
     numbers: HashMap<&'a ResourceKey, usize, FxBuildHasher>,
     /// The state of each visit, indexed by its number.
@@ -91,10 +94,14 @@ struct Visit<'a> {
 /// The number of a resource on the search stack, with the successors still to be visited.
 type Step<'a> = (usize, Vec<&'a ResourceKey>);
 
-impl<'a> Knots<'a> {
-    fn new(resources: &'a Resources) -> Self {
+impl<'a, 'n> Knots<'a, 'n> {
+    pub(super) fn new(
+        resources: &'a Resources,
+        next: &'n dyn Fn(&ResourceKey) -> Vec<&'a ResourceKey>,
+    ) -> Self {
         Self {
             resources,
+            next,
             numbers: HashMap::default(),
             visits: Vec::new(),
             open: Vec::new(),
@@ -102,7 +109,7 @@ impl<'a> Knots<'a> {
         }
     }
 
-    fn run(mut self, roots: &BTreeSet<&ResourceKey>) -> Vec<Vec<&'a ResourceKey>> {
+    pub(super) fn run(mut self, roots: &BTreeSet<&ResourceKey>) -> Vec<Vec<&'a ResourceKey>> {
         for root in roots {
             if let Some((root, _)) = self.resources.get_key_value(root)
                 && !self.numbers.contains_key(root)
@@ -122,7 +129,7 @@ impl<'a> Knots<'a> {
             is_open: true,
         });
         self.open.push(number);
-        (number, successors(self.resources, key))
+        (number, (self.next)(key))
     }
 
     fn lower(&mut self, number: usize, to: usize) {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use watershed_dialect::{ENGINE, Words as _};
-use watershed_proto::{LocalFiles, ModelSpec};
+use watershed_proto::{LocalFiles, ModelSpec, ModelTest};
 
 use super::{
     Group,
@@ -14,6 +14,7 @@ use super::{
     dangling::Dangling,
     given::not_given,
     outputs::{Outputs, other_writer},
+    relations::{Part, Relations},
     uses::uses,
 };
 use crate::{
@@ -31,6 +32,8 @@ pub(super) struct Linked {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Refs to resources that don't exist, by the resource that holds them.
     pub(super) dangling: Vec<(ResourceKey, Vec<Dangling>)>,
+    /// What tests of relations add, by model.
+    pub(super) relations: Vec<(ResourceKey, Part)>,
 }
 
 impl Group {
@@ -214,7 +217,7 @@ fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-fn model(draft: &Draft) -> Option<&ModelSpec> {
+pub(super) fn model(draft: &Draft) -> Option<&ModelSpec> {
     match &draft.body {
         Body::Spec(spec) => match spec.as_ref() {
             Spec::Model(spec) => Some(spec),
@@ -254,7 +257,7 @@ fn analyses_of(group: &Group) -> impl Iterator<Item = &[Vec<Arc<SqlAnalysis>>]> 
 pub(super) fn link(
     key: &str,
     groups: &BTreeMap<String, Group>,
-    (claims, outputs): (&Claims, &Outputs),
+    (claims, outputs, relations): (&Claims, &Outputs, &Relations),
     version: &Arc<str>,
     manifest_path: &str,
 ) -> Linked {
@@ -270,11 +273,7 @@ pub(super) fn link(
             name: draft.name.clone(),
         })
         .filter(|about| is_winner(&about.key));
-    let mut linked = Linked {
-        resources: Vec::new(),
-        diagnostics: Vec::new(),
-        dangling: Vec::new(),
-    };
+    let mut linked = Linked::default();
     for finding in group.compiled.findings.iter() {
         // Defaults stand in the manifest: what is wrong with them is told there, once.
         let found = match group.path(finding.at.role) {
@@ -287,7 +286,9 @@ pub(super) fn link(
         let name = ResourceKey::new(draft.kind, &draft.name);
         match claims.winner(&name) {
             Some(winner) if winner.group == key && winner.draft == index => {
-                let mut made = resource(draft, analyses, group, claims, version);
+                let moved = relations.moved_to(&name, groups, claims);
+                let (mut made, part) = resource(draft, analyses, group, (claims, relations, moved), version);
+                linked.relations.push((name.clone(), part));
                 if let Some(found) = other_writer(draft, group, groups, (claims, outputs)) {
                     // What it last said stays, and nothing is built of it: the table is another model's.
                     made = broken(made, version);
@@ -386,12 +387,13 @@ fn resource(
     draft: &Draft,
     analyses: &[Vec<Arc<SqlAnalysis>>],
     group: &Group,
-    claims: &Claims,
+    (claims, relations, moved): (&Claims, &Relations, Vec<(String, Vec<ModelTest>)>),
     version: &Arc<str>,
-) -> Resource {
+) -> (Resource, Part) {
     let own = ResourceKey::new(draft.kind, &draft.name);
     let mut refs = BTreeSet::new();
     let mut inputs: Vec<String> = Vec::new();
+    let (mut part, mut hard) = (Part::default(), BTreeSet::new());
     for one in uses(draft, analyses) {
         let kind = one.kind(claims);
         let target = ResourceKey::new(kind, one.name);
@@ -400,6 +402,14 @@ fn resource(
         let bound = one.kind.is_some() || (one.binds && (one.expected.is_some() || claims.exists(&target)));
         if !bound || (one.own_look && target == own) {
             continue;
+        }
+        if one.is_related {
+            part.tested_against.insert(target.clone());
+            if relations.is_late(&own, &target) {
+                continue;
+            }
+        } else {
+            hard.insert(target);
         }
         let reference = ResourceRef {
             kind,
@@ -416,6 +426,22 @@ fn resource(
             inputs.push(one.name.to_owned());
         }
     }
+    let (mut tests, mut earlier) = (Vec::new(), BTreeSet::new());
+    for (name, moved) in moved {
+        let reference = ResourceRef {
+            kind: Kind::Model,
+            name: name.clone(),
+            required: None,
+        };
+        earlier.insert(reference.key());
+        if refs.insert(reference) {
+            inputs.push(name);
+        }
+        tests.extend(moved);
+    }
+    part.tested_against.retain(|target| !hard.contains(target));
+    let soft = part.tested_against.union(&earlier);
+    part.soft = soft.filter(|target| !hard.contains(*target)).cloned().collect();
     let mut made = Resource {
         kind: draft.kind,
         name: draft.name.clone(),
@@ -433,7 +459,7 @@ fn resource(
         Body::Broken => {
             made.health = Health::Broken;
             made.refs = refs.into_iter().collect();
-            return made;
+            return (made, part);
         }
         Body::Unsupported => None,
         Body::Spec(spec) => Some(spec),
@@ -457,11 +483,16 @@ fn resource(
     }
     made.refs = refs.into_iter().collect();
     match spec.map(Box::as_ref) {
-        Some(Spec::Model(spec)) => specify(&mut made, spec, &draft.blocks, analyses, inputs, version),
+        Some(Spec::Model(spec)) => {
+            let mut spec = spec.clone();
+            spec.tests = relations.tests(draft, &spec, tests);
+            spec.inputs = inputs;
+            specify(&mut made, *spec, &draft.blocks, analyses, version);
+        }
         Some(spec) => declare(&mut made, spec),
         None => {}
     }
-    made
+    (made, part)
 }
 
 /// Sets the spec and the meaning of a resource of a kind other than model.
@@ -497,14 +528,11 @@ fn uses_of(read: &[&SqlAnalysis], bound: &BTreeSet<String>) -> Vec<String> {
 
 fn specify(
     made: &mut Resource,
-    spec: &ModelSpec,
+    mut spec: ModelSpec,
     blocks: &[SqlBlock],
     analyses: &[Vec<Arc<SqlAnalysis>>],
-    inputs: Vec<String>,
     version: &Arc<str>,
 ) {
-    let mut spec = spec.clone();
-    spec.inputs = inputs;
     let mut known: BTreeMap<String, ()> = spec
         .local_files
         .iter()

@@ -23,6 +23,8 @@ pub(super) struct Use<'a> {
     pub(super) expected: Option<At>,
     /// True if the name stands in the list `refs`.
     listed: bool,
+    /// A `relationships` test uses it.
+    pub(super) is_related: bool,
     /// The requirement that the ref states, if any.
     pub(super) required: Option<Requirement>,
 }
@@ -53,7 +55,8 @@ impl Use<'_> {
 /// Returns the names that a draft uses, in the order of first use.
 pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
     let mut found = Vec::new();
-    for (block, analyses) in draft.blocks.iter().zip(analyses) {
+    for (at, (block, analyses)) in draft.blocks.iter().zip(analyses).enumerate() {
+        let is_related = draft.relations.iter().any(|relation| relation.block == at);
         // Tests and states look at the finished table of their own model, which is no cycle.
         let looks = matches!(block.purpose, Purpose::State | Purpose::Test | Purpose::UnitTest);
         let is_metrics_sql = block.tables == Kind::MetricsView;
@@ -75,6 +78,7 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
                     // nothing else to read.
                     expected: (is_metrics_sql && exact).then(|| block.place.whole_text(&block.text)),
                     listed: false,
+                    is_related,
                     required: None,
                 });
             }
@@ -97,6 +101,7 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
         binds: binds || is_program,
         expected: (raw.expected || (is_program && raw.listed)).then(|| raw.at.unwrap_or(draft.name_at)),
         listed: raw.listed,
+        is_related: false,
         required: required(draft.kind, raw.required),
     }));
     found

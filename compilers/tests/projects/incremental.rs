@@ -39,7 +39,7 @@ const SQL: [&str; 16] = [
     "PIVOT a ON x USING count(*)",
     "-- @type: theme\nSELECT 1",
 ];
-const YAML: [&str; 31] = [
+const YAML: [&str; 34] = [
     "sql: SELECT 1",
     "sql: SELECT * FROM a",
     "materialize: true",
@@ -71,6 +71,9 @@ const YAML: [&str; 31] = [
     "type: alert\ndata: {api: a}",
     "type: report\ndata: {metrics: {metrics_view: a}}\nexport: {format: csv}\nnotify: {slack: {channels: [x]}}",
     "type: metrics_view\nversion: 1\nmodel: a\nmeasures: [{expression: count(*)}]\nsecurity: {access: true, row_filter: x IN (SELECT x FROM c)}",
+    "type: model\nsql: SELECT 1 AS x\ntests: [{relationships: {column: x, to: b}}]",
+    "type: model\nsql: SELECT * FROM c\ntests: [{relationships: {column: x, to: a}}, {relationships: {column: x, to: b}}]",
+    "type: model\ntests: [{relationships: {column: x, to: c}, severity: warn}]",
 ];
 const PATHS: [&str; 22] = [
     "rill.yaml",
@@ -122,7 +125,7 @@ fn content(path: usize, choice: usize) -> &'static str {
 fn step() -> impl Strategy<Value = Step> {
     let path = 0..PATHS.len();
     prop_oneof![
-        8 => (path.clone(), 0..31_usize).prop_map(|(path, choice)| Step::Write(path, choice)),
+        8 => (path.clone(), 0..34_usize).prop_map(|(path, choice)| Step::Write(path, choice)),
         3 => path.clone().prop_map(Step::Remove),
         2 => (path.clone(), path.clone()).prop_map(|(from, to)| Step::Rename(from, to)),
         1 => (path.clone(), path.clone()).prop_map(|(one, other)| Step::Swap(one, other)),

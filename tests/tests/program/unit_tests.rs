@@ -48,15 +48,19 @@ fn project() -> Sandbox {
 
 /// The tests of `late` in a document, as `name: outcome rows`.
 fn tests(document: &Value) -> Vec<String> {
+    tests_of(document, "late")
+}
+
+fn tests_of(document: &Value, model: &str) -> Vec<String> {
     let lists = [&document["resources"], &document["models"]];
     let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
-    let late = all.find(|it| it["name"] == "late").expect("it is listed");
+    let found = all.find(|it| it["name"] == model).expect("it is listed");
     let line = |test: &Value| {
         let rows = test["rows"].as_array().expect("a list").iter();
         let rows: Vec<&str> = rows.filter_map(Value::as_str).collect();
         format!("{}: {} {}", test["name"], test["outcome"], rows.join("; ")).replace('"', "")
     };
-    late["tests"]
+    found["tests"]
         .as_array()
         .expect("a list")
         .iter()
@@ -176,19 +180,63 @@ fn all_tables_without_rows_are_named_at_once() {
 }
 
 #[test]
-fn a_test_that_points_downstream_is_named_with_a_way_out() {
-    let project = Sandbox::with(&[
+fn a_test_of_relations_to_a_later_model_is_run_with_that_model() {
+    let project = downstream("{relationships: {column: order_id, to: orders}}");
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(document["exit_code"], 0, "{document}");
+    assert_eq!(
+        tests_of(&document, "orders"),
+        ["relationships(order_id, orders.order_id) of items: passed "]
+    );
+
+    project.write(
+        "models/orders.sql",
+        "-- @materialize: true\nSELECT order_id + 1 AS order_id FROM items\n",
+    );
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(document["exit_code"], 1, "{document}");
+    assert_eq!(
+        tests_of(&document, "orders"),
+        ["relationships(order_id, orders.order_id) of items: failed "]
+    );
+    let rows = project.call(&["query", "FROM orders", "--format", "csv"]).stdout;
+    assert_eq!(rows, "order_id\n1\n", "the last good rows stay");
+
+    project.write(
+        "models/items.sql",
+        "-- @materialize: true\nSELECT 2 AS order_id\n",
+    );
+    project.write(
+        "models/orders.sql",
+        "-- @materialize: true\nSELECT order_id FROM items\n",
+    );
+    assert_eq!(project.call(&["run", "--json"]).json()["exit_code"], 0);
+    assert_eq!(
+        project.call(&["run", "--json"]).json()["outcomes"]["built"],
+        0,
+        "nothing is left to do"
+    );
+}
+
+/// Items that a test holds against orders, which are made of items.
+fn downstream(test: &str) -> Sandbox {
+    Sandbox::with(&[
         ("watershed.yaml", ""),
         (
             "models/items.sql",
-            "WITH orders AS (SELECT 1 AS order_id) SELECT order_id FROM orders\n",
+            "-- @materialize: true\nWITH orders AS (SELECT 1 AS order_id) SELECT order_id FROM orders\n",
         ),
+        ("models/items.yaml", &format!("tests: [{test}]\n")),
         (
-            "models/items.yaml",
-            "tests: [{relationships: {column: order_id, to: orders}}]\n",
+            "models/orders.sql",
+            "-- @materialize: true\nSELECT order_id FROM items\n",
         ),
-        ("models/orders.sql", "SELECT order_id FROM items\n"),
-    ]);
+    ])
+}
+
+#[test]
+fn a_query_of_a_test_that_points_downstream_is_named_with_a_way_out() {
+    let project = downstream("{name: known, sql: FROM items ANTI JOIN orders USING (order_id)}");
     let said = project.call(&["validate"]).stderr;
     assert!(
         said.contains("--> models/items.yaml:1:"),

@@ -10,7 +10,7 @@ use watershed_proto::{ModelSpec, ModelTest};
 use super::keys::{ACCEPTED, RELATED};
 use crate::{
     diagnostics::{At, Code, Findings},
-    draft::Purpose,
+    draft::{Purpose, Relation},
     kinds::reader::{Declared, Reader},
     yaml::{Data, Entry, Fields, Map, Node, Style},
 };
@@ -49,6 +49,7 @@ impl Reader<'_, '_> {
             };
             let warns = self.severity(&mut map);
             let store_failures = self.store_failures(&mut map);
+            let to = related_model(&map);
             let given = map.remove("name").and_then(|entry| entry.value.scalar_text());
             let default = self.stated(&mut map, model, at);
             let Some(name) = given.or(default) else {
@@ -65,7 +66,13 @@ impl Reader<'_, '_> {
                 seen.insert(name.to_lowercase(), at);
             }
             let connector = spec.output_connector.clone();
+            let block = self.blocks.len();
             if let Some(data) = self.data_block(map, at, Purpose::Test, &connector, declared) {
+                declared.relations.extend(to.map(|to| Relation {
+                    test: spec.tests.len(),
+                    block,
+                    to,
+                }));
                 spec.tests.push(ModelTest {
                     name,
                     data: Some(data),
@@ -196,6 +203,14 @@ impl Reader<'_, '_> {
         put_sql(map, entry, named.sql);
         Some(named.name)
     }
+}
+
+/// Returns the model that a `relationships` test refers to.
+fn related_model(test: &Map) -> Option<String> {
+    let Data::Map(keys) = &test.get("relationships")?.value.data else {
+        return None;
+    };
+    keys.get("to")?.value.scalar_text()
 }
 
 /// Sets the SQL of a test. The places of its parts are not those in the file.
