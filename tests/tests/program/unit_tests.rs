@@ -197,7 +197,7 @@ fn a_test_of_relations_to_a_later_model_is_run_with_that_model() {
     assert_eq!(document["exit_code"], 1, "{document}");
     assert_eq!(
         tests_of(&document, "orders"),
-        ["relationships(order_id, orders.order_id) of items: failed "]
+        ["relationships(order_id, orders.order_id) of items: failed order_id = 1, rows = 1"]
     );
     let rows = project.call(&["query", "FROM orders", "--format", "csv"]).stdout;
     assert_eq!(rows, "order_id\n1\n", "the last good rows stay");
