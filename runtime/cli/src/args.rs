@@ -22,7 +22,7 @@ pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, Tra
 pub(super) use managed::{Event, Set};
 pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
-pub(super) use rows::{Partitions, Query, Show};
+pub(super) use rows::{Form, Out, Partitions, Query, Show};
 pub(super) use shared::Shared;
 use watershed_api::documents::Outcome;
 use watershed_api::request::Selection;
@@ -167,6 +167,8 @@ pub(crate) enum Format {
     Table,
     /// Rows with one value a line (`query`, `show`).
     Vertical,
+    /// A line over time, or a bar for each row (`query`, `show`, `metrics`).
+    Chart,
     /// Rows for spreadsheets (`query`, `show`).
     Csv,
     /// One document at the end.

@@ -26,14 +26,14 @@ pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Resul
         .iter()
         .map(|argument| (argument.name.clone(), argument.value.clone()))
         .collect();
-    let format = look::form_of_rows(shared, args.vertical)?;
+    let format = look::form_of_rows(shared, &args.form)?;
     let request = CallRequest {
         api: args.name.clone(),
         args: given,
         user,
         options: AnswerOptions {
             at: args.at.clone(),
-            shown: Some(args.limit.unwrap_or(shown(console, format))),
+            shown: Some(args.limit.unwrap_or(look::most_rows(console, format))),
             sql: args.sql,
             show_values: args.show_values,
             file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
@@ -93,12 +93,12 @@ pub(super) fn report(console: &mut Console, shared: &Shared, action: &ReportActi
 }
 
 fn rows(console: &mut Console, shared: &Shared, args: &ReportRun) -> Result<Exit, Failure> {
-    let format = look::form_of_rows(shared, args.vertical)?;
+    let format = look::form_of_rows(shared, &args.form)?;
     let request = ReportRequest {
         name: args.name.clone(),
         options: AnswerOptions {
             at: args.at.clone(),
-            shown: Some(shown(console, format)),
+            shown: Some(look::most_rows(console, format)),
             sql: args.sql,
             show_values: args.show_values,
             file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
@@ -106,12 +106,4 @@ fn rows(console: &mut Console, shared: &Shared, args: &ReportRun) -> Result<Exit
         },
     };
     ask(console, shared, format, ops::Report::request(request))
-}
-
-/// Returns the most rows that are shown.
-fn shown(console: &Console, format: Format) -> u64 {
-    match console.result_is_terminal() && !look::is_for_programs(format) {
-        true => look::SCREEN_LIMIT,
-        false => look::TABLE_LIMIT,
-    }
 }

@@ -1,17 +1,21 @@
 //! The output of commands: results to standard output, everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use watershed::Runtime;
+use watershed_api::Exit;
 use watershed_api::request::Events;
 
 use super::args::{Color, Format, Shared};
 use super::failure::Failure;
 use crate::render::Colour;
+use crate::render::chart::{Chart, ChartError};
 use crate::render::palette::{BAD, HINT};
 use crate::render::status::Listing;
+use crate::render::units::count;
 
 /// Returns the format of the result: that of `--format` or `--json`, if the command can write it, or the default.
 pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) -> Result<Format, Failure> {
@@ -93,6 +97,35 @@ pub(super) struct Console {
     pub listing: Listing,
     /// The runtime, which knows what is not shown.
     pub runtime: Runtime,
+    /// The file that a chart goes into; none for the result itself.
+    pub picture: Option<Picture>,
+}
+
+/// A file for a picture.
+#[derive(Debug)]
+pub(super) struct Picture {
+    file: PathBuf,
+}
+
+impl Picture {
+    /// Returns the place of a picture.
+    ///
+    /// # Errors
+    /// When a file is there already that may not be replaced.
+    pub(super) fn new(file: PathBuf, force: bool) -> Result<Self, Failure> {
+        if file.exists() && !force {
+            let message = format!("`{}` is there already", file.display());
+            return Err(Failure::usage(message).hint("`--force` replaces it"));
+        }
+        Ok(Self { file })
+    }
+
+    /// Writes the file, which appears whole or not at all.
+    fn write(&self, svg: &str) -> io::Result<()> {
+        let part = self.file.with_extension("svg.part");
+        std::fs::write(&part, svg)?;
+        std::fs::rename(&part, &self.file).inspect_err(|_| drop(std::fs::remove_file(&part)))
+    }
 }
 
 impl Console {
@@ -120,6 +153,7 @@ impl Console {
             progress: Progress::Off,
             listing: Listing::default(),
             runtime,
+            picture: None,
         }
     }
 
@@ -131,6 +165,33 @@ impl Console {
     /// Writes rows unchanged, without looking for secrets.
     pub(super) fn rows(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
+    }
+
+    /// Writes a chart: into the picture's file if one was asked for, else as characters.
+    pub(super) fn chart(&mut self, chart: Result<Chart, ChartError>, more: bool) -> Result<Exit, Failure> {
+        let refused = |error: ChartError| {
+            Failure::usage(error.to_string()).hint("without `--chart`, rows are shown as they are")
+        };
+        let chart = chart.map_err(refused)?;
+        match self.picture.take() {
+            Some(picture) => {
+                picture.write(&chart.svg().map_err(refused)?)?;
+                self.result(&format!("chart written to {}\n", picture.file.display()))?;
+            }
+            None => {
+                let width = self.result_width();
+                self.rows(&chart.text(width))?;
+            }
+        }
+        match (more, chart.left_out()) {
+            (true, _) => self.note("there are more rows: `--limit N` draws them\n"),
+            (false, 0) => {}
+            (false, left_out) => self.note(&format!(
+                "{} left out for want of room\n",
+                count(left_out as u64, "row")
+            )),
+        }
+        Ok(Exit::Converged)
     }
 
     /// Writes a JSON value as a line of the result.

@@ -10,10 +10,10 @@ use watershed_api::request::{
 use watershed_api::{Exit, Operation as _};
 use watershed_drivers::olap::FileFormat;
 
-use super::args::{Format, Graph, History, Partitions, Plan, Query, Shared, Show, Status, Test};
+use super::args::{Form, Format, Graph, History, Out, Partitions, Plan, Query, Shared, Show, Status, Test};
 use super::ask::ask;
 use super::backup::absolute;
-use super::console::{Console, choose_format};
+use super::console::{Console, Picture, choose_format};
 use super::failure::Failure;
 use super::input;
 use super::mistake::TYPED;
@@ -26,10 +26,11 @@ pub(super) const SCREEN_LIMIT: u64 = 40;
 /// Rows of a resource that `show` reads unless `--limit` says otherwise.
 const FIRST_ROWS: u64 = 10;
 /// The formats in which rows can be written.
-const ROWS: [Format; 6] = [
+const ROWS: [Format; 7] = [
     Format::Text,
     Format::Table,
     Format::Vertical,
+    Format::Chart,
     Format::Csv,
     Format::Json,
     Format::Jsonl,
@@ -121,14 +122,19 @@ pub(super) fn partitions(console: &mut Console, shared: &Shared, args: &Partitio
 
 /// Runs the command `show`.
 pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Result<Exit, Failure> {
-    if let Some(file) = &args.out.out {
+    let is_picture = is_picture(console, &args.out)?;
+    if let Some(file) = args.out.out.as_ref().filter(|_| !is_picture) {
         let rows = Rows::Of(args.name.clone());
         return export(console, shared, rows, file, args.out.force, args.limit, None);
     }
-    let format = form_of_rows(shared, args.vertical)?;
-    let limit = match console.result_is_terminal() && !is_for_programs(format) {
-        true => SCREEN_LIMIT,
-        false => FIRST_ROWS,
+    let format = match is_picture {
+        true => Format::Chart,
+        false => form_of_rows(shared, &args.form)?,
+    };
+    let limit = match (format, console.result_is_terminal() && !is_for_programs(format)) {
+        (Format::Chart, _) => TABLE_LIMIT,
+        (_, true) => SCREEN_LIMIT,
+        (_, false) => FIRST_ROWS,
     };
     ask(
         console,
@@ -162,17 +168,20 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
         Some(file) if file.as_os_str() != "-" => file.display().to_string(),
         _ => TYPED.to_owned(),
     };
-    if let Some(file) = &args.out.out {
+    let is_picture = is_picture(console, &args.out)?;
+    if let Some(file) = args.out.out.as_ref().filter(|_| !is_picture) {
         let rows = Rows::Query(sql.clone());
         let force = args.out.force;
         let written = export(console, shared, rows, file, force, args.limit, timeout_ms);
         return written.map_err(|failure| failure.about(&name, &sql));
     }
-    let format = form_of_rows(shared, args.vertical)?;
-    let limit = match (is_for_programs(format), console.result_is_terminal()) {
-        (true, _) => args.limit,
-        (false, true) => args.limit.or(Some(SCREEN_LIMIT)),
-        (false, false) => args.limit.or(Some(TABLE_LIMIT)),
+    let format = match is_picture {
+        true => Format::Chart,
+        false => form_of_rows(shared, &args.form)?,
+    };
+    let limit = match is_for_programs(format) {
+        true => args.limit,
+        false => args.limit.or(Some(most_rows(console, format))),
     };
     let request = ops::Query::request(QueryRequest {
         sql: sql.clone(),
@@ -212,17 +221,41 @@ pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
     absolute(file)
 }
 
-/// Returns the format of rows; `--vertical` is a format of its own.
-pub(super) fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Failure> {
+/// The form of rows; some have an option of their own.
+pub(super) fn form_of_rows(shared: &Shared, form: &Form) -> Result<Format, Failure> {
     let format = choose_format(shared, &ROWS, Format::Table)?;
-    match (vertical, shared.json || shared.format.is_some()) {
-        (false, _) => Ok(format),
-        (true, false) => Ok(Format::Vertical),
-        (true, true) if format == Format::Vertical => Ok(format),
-        (true, true) => {
-            Err(Failure::usage("`--vertical` and another form were asked for").hint("leave one out"))
+    let (option, short) = match (form.vertical, form.chart) {
+        (true, _) => ("--vertical", Format::Vertical),
+        (_, true) => ("--chart", Format::Chart),
+        (false, false) => return Ok(format),
+    };
+    match shared.json || shared.format.is_some() {
+        true if format != short => {
+            Err(Failure::usage(format!("`{option}` and another form were asked for")).hint("leave one out"))
         }
+        _ => Ok(short),
     }
+}
+
+/// Returns the most rows that people are shown unless `--limit` says otherwise.
+pub(super) fn most_rows(console: &Console, format: Format) -> u64 {
+    match console.result_is_terminal() && !is_for_programs(format) && format != Format::Chart {
+        true => SCREEN_LIMIT,
+        false => TABLE_LIMIT,
+    }
+}
+
+/// Returns true if the file is a picture; the console then writes a chart into it.
+pub(super) fn is_picture(console: &mut Console, out: &Out) -> Result<bool, Failure> {
+    let is_svg = |file: &PathBuf| {
+        file.extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("svg"))
+    };
+    let Some(file) = out.out.as_ref().filter(|file| is_svg(file)) else {
+        return Ok(false);
+    };
+    console.picture = Some(Picture::new(file.clone(), out.force)?);
+    Ok(true)
 }
 
 /// Returns true for formats that programs read, which get all rows.

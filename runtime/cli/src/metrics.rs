@@ -9,7 +9,7 @@ use watershed_api::{Exit, Operation as _};
 use watershed_compilers::nearest_name;
 use watershed_reconcilers::project_parser::compilation;
 
-use super::args::{Metrics, Shared};
+use super::args::{Format, Metrics, Shared};
 use super::ask::ask_at;
 use super::console::Console;
 use super::failure::Failure;
@@ -23,7 +23,11 @@ const LARGEST_FILE: u64 = 1 << 20;
 
 /// Runs the command `metrics`.
 pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) -> Result<Exit, Failure> {
-    let format = look::form_of_rows(shared, args.vertical)?;
+    let is_picture = look::is_picture(console, &args.out)?;
+    let format = match is_picture {
+        true => Format::Chart,
+        false => look::form_of_rows(shared, &args.form)?,
+    };
     let location = Location::find(shared, None)?;
     let user = match &args.user {
         Some(typed) => Some(attributes(shared, &location, typed)?),
@@ -41,11 +45,9 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
             ops::MetricsBounds::request(request),
         );
     }
-    let shown = match console.result_is_terminal() && !look::is_for_programs(format) {
-        true => look::SCREEN_LIMIT,
-        false => look::TABLE_LIMIT,
-    };
-    let file = args.out.out.as_deref().map(look::file_of_rows).transpose()?;
+    let shown = look::most_rows(console, format);
+    let file = args.out.out.as_deref().filter(|_| !is_picture);
+    let file = file.map(look::file_of_rows).transpose()?;
     let request = MetricsRequest {
         query: query(args)?,
         condition: args.condition.clone(),

@@ -18,6 +18,7 @@ use super::args::Format;
 use super::console::{Console, Verbosity};
 use super::failure::Failure;
 use super::rounds::Rounds;
+use crate::render::chart::Chart;
 use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{DIM, HINT, WARN};
 use crate::render::progress::Bar;
@@ -439,6 +440,16 @@ impl<'a> Presenter<'a> {
             return self.text(&format!("{}\n", sql.trim_end()));
         }
         let more = document.truncated;
+        if self.format == Format::Chart {
+            // Totals would be a bar among those that they are the sum of.
+            let rows = MetricsDocument {
+                totals: None,
+                ..document.clone()
+            };
+            let (columns, numbers) = metrics::raw(&rows, metrics::Heads::AsAsked);
+            let chart = Chart::new(&columns, &numbers, &metrics::formatted(&rows).1);
+            return self.console.chart(chart, more);
+        }
         let (columns, rows) = match self.format {
             Format::Csv => metrics::raw(document, metrics::Heads::AsAsked),
             Format::Jsonl => metrics::raw(document, metrics::Heads::Names),
@@ -454,6 +465,11 @@ impl<'a> Presenter<'a> {
     pub(crate) fn end_rows(self, more: bool) -> Result<Exit, Failure> {
         match self.format {
             Format::Csv | Format::Jsonl => {}
+            Format::Chart => {
+                let (columns, rows) = (&self.columns, &self.rows);
+                let chart = Chart::new(columns, rows, rows);
+                return self.console.chart(chart, more);
+            }
             Format::Json => {
                 let document = QueryDocument {
                     schema: QueryDocument::SCHEMA.to_owned(),

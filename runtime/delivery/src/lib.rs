@@ -22,13 +22,14 @@ pub mod crash;
 pub mod message;
 pub mod notification;
 pub mod notify;
+mod picture;
 pub mod policy;
 
 #[cfg(test)]
 mod tests;
 
 pub use crash::CRASH_POINTS;
-pub use message::{Attachment, Fact, Key, Message, Sender, Table};
+pub use message::{Attachment, Fact, Key, Message, Sender, Series, Table};
 pub use notification::record::{Record, Standing};
 pub use notification::{Connect, KIND, Notification, Notifications, Receiver};
 pub use notify::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use watershed_controller::{Timestamp, Uid};
-use watershed_schedule::jiff;
+use watershed_schedule::{Zone, jiff};
 
 /// Version of the message document's schema.
 pub const SCHEMA: &str = "watershed.notification/1";
@@ -87,6 +87,9 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// The identity of a mail's picture inside the mail.
+pub const PICTURE: &str = "line@watershed";
+
 /// The largest file that is attached to a mail, in bytes; mail servers refuse more.
 pub const ATTACHED_MAX: u64 = 10 << 20;
 
@@ -112,6 +115,56 @@ impl Attachment {
     #[must_use]
     pub fn is_attached(&self) -> bool {
         self.bytes <= ATTACHED_MAX
+    }
+
+    /// Returns the address at which receivers find it; none if it lies on the machine that sends alone.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        Some(self.link.as_str()).filter(|link| *link != self.path)
+    }
+
+    /// Returns the words that say where it is, without its address and without paths of the machine that sends.
+    #[must_use]
+    pub fn described(&self, is_attached: bool) -> String {
+        let name = format!("{} ({})", shown(&self.name), size(self.bytes));
+        match (is_attached, self.address()) {
+            (true, _) => format!("Attached: {name}"),
+            (false, Some(_)) => name,
+            (false, None) => format!("{name} is kept where the project runs"),
+        }
+    }
+}
+
+/// A size in words: `640 bytes`, `12.4 kB`.
+fn size(bytes: u64) -> String {
+    const STEPS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match STEPS.into_iter().find(|(step, _)| bytes >= *step) {
+        // A tenth is as exact as a reader needs it.
+        Some((step, unit)) => format!("{}.{} {unit}", bytes / step, bytes % step * 10 / step),
+        None if bytes == 1 => "1 byte".to_owned(),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// A number over time, as a mail draws it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// The name of the number.
+    pub label: String,
+    /// The first and the last time, as people read them.
+    pub times: [String; 2],
+    /// The least and the greatest value, as people read them.
+    pub bounds: [String; 2],
+    /// The values in the order of time, in thousandths of the way from the least to the greatest.
+    pub heights: Vec<u16>,
+}
+
+impl Series {
+    /// Returns the line below the picture.
+    #[must_use]
+    pub fn caption(&self) -> String {
+        let ([from, until], [least, most]) = (&self.times, &self.bounds);
+        shown(&format!("{}, {from} to {until}: {least} to {most}", self.label))
     }
 }
 
@@ -141,6 +194,9 @@ pub struct Message {
     /// File that the message is about; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
+    /// The number over time that its rows are; none for other rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
     /// True for a message that somebody sends to try out the delivery.
     pub is_test: bool,
 }
@@ -149,6 +205,21 @@ pub struct Message {
 #[must_use]
 pub fn instant(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+/// Returns an instant in words, by the clock of a zone: `26 November 2026, 17:02 (Berlin)`. A zone that is not known is universal time.
+#[must_use]
+pub fn in_words(at: Timestamp, zone: &str) -> String {
+    let Ok(at) = jiff::Timestamp::from_millisecond(at.0) else {
+        return String::new();
+    };
+    let zone = Zone::find(zone).unwrap_or(Zone::UTC);
+    let place = zone
+        .name()
+        .and_then(|name| name.rsplit('/').next())
+        .unwrap_or("UTC");
+    let local = zone.local(at).strftime("%-d %B %Y, %H:%M");
+    format!("{local} ({})", place.replace('_', " "))
 }
 
 /// Puts a text on one line, truncated to the length that a message shows.
@@ -181,6 +252,7 @@ impl Message {
             facts: Vec::new(),
             table: None,
             attachment: None,
+            series: None,
             is_test: false,
         }
     }
@@ -212,7 +284,10 @@ impl Message {
             let _ = write!(text, "\n{}", table.plain());
         }
         if let Some(file) = &self.attachment {
-            let _ = writeln!(text, "\n{}: {}", shown(&file.name), file.link);
+            let _ = writeln!(text, "\n{}", file.described(file.is_attached()));
+            if let Some(address) = file.address() {
+                let _ = writeln!(text, "{address}");
+            }
         }
         text
     }
@@ -220,24 +295,37 @@ impl Message {
     /// Renders the message as the HTML of a mail.
     #[must_use]
     pub fn html(&self) -> String {
-        let mut html = format!("<h3>{}</h3>\n", escaped(&self.headline()));
+        let mut html = format!(
+            "<div style=\"font-family: sans-serif; font-size: 14px\">\n<h3>{}</h3>\n",
+            escaped(&self.headline())
+        );
         if !self.text.is_empty() {
             let _ = writeln!(html, "<p>{}</p>", escaped(&self.text));
         }
-        for fact in &self.facts {
-            let (label, value) = (escaped(&fact.label), escaped(&shown(&fact.value)));
-            let _ = writeln!(html, "<p>{label}: {value}</p>");
+        let fact = |fact: &Fact| format!("{}: {}", escaped(&fact.label), escaped(&shown(&fact.value)));
+        let facts: Vec<String> = self.facts.iter().map(fact).collect();
+        if !facts.is_empty() {
+            let _ = writeln!(html, "<p>{}</p>", facts.join("<br>\n"));
+        }
+        if let Some(series) = &self.series {
+            let caption = escaped(&series.caption());
+            let _ = writeln!(
+                html,
+                "<p><img src=\"cid:{PICTURE}\" width=\"480\" height=\"80\" alt=\"{caption}\"><br>\n<small>{caption}</small></p>"
+            );
         }
         if let Some(table) = &self.table {
             html.push_str(&table.html());
         }
         if let Some(file) = &self.attachment {
-            let (name, link) = (escaped(&shown(&file.name)), escaped(&file.link));
-            let _ = match file.link.starts_with("https://") {
-                true => writeln!(html, "<p><a href=\"{link}\">{name}</a></p>"),
-                false => writeln!(html, "<p>{name}: {link}</p>"),
+            let said = escaped(&file.described(file.is_attached()));
+            let address = file.address().map(escaped);
+            let _ = match address.filter(|address| address.starts_with("https://")) {
+                Some(address) => writeln!(html, "<p><a href=\"{address}\">{said}</a></p>"),
+                None => writeln!(html, "<p>{said}</p>"),
             };
         }
+        html.push_str("</div>\n");
         html
     }
 }
@@ -268,15 +356,18 @@ impl Table {
     }
 
     fn html(&self) -> String {
+        // Programs that show mails read styles on elements alone.
+        const CELL: &str = "border: 1px solid #ccc; padding: 3px 8px";
         let row = |cells: &[String], tag: &str| {
             let cells: String = cells
                 .iter()
-                .map(|value| format!("<{tag}>{}</{tag}>", escaped(&shown(value))))
+                .map(|value| format!("<{tag} style=\"{CELL}\">{}</{tag}>", escaped(&shown(value))))
                 .collect();
             format!("<tr>{cells}</tr>\n")
         };
         let rows: String = self.rows.iter().map(|cells| row(cells, "td")).collect();
-        format!("<table>\n{}{rows}</table>\n", row(&self.columns, "th"))
+        let head = row(&self.columns, "th");
+        format!("<table style=\"border-collapse: collapse; font-size: 13px\">\n{head}{rows}</table>\n")
     }
 }
 
@@ -321,12 +412,56 @@ mod tests {
         });
         assert_eq!(message.headline(), "late Bcc: all@example.org");
         assert!(
-            message.html().contains("<td>&lt;b&gt; </td>"),
+            message.html().contains("\">&lt;b&gt; </td>"),
             "{}",
             message.html()
         );
         assert!(message.plain().contains(&format!("{}…", "x".repeat(VALUE_MAX))));
         assert!(!message.plain().contains(&"x".repeat(VALUE_MAX + 1)));
+    }
+
+    #[test]
+    fn a_moment_is_told_by_the_clock_of_its_zone() {
+        let at = Timestamp(1_795_708_953_670);
+        assert_eq!(in_words(at, "Europe/Berlin"), "26 November 2026, 17:02 (Berlin)");
+        assert_eq!(
+            in_words(at, "America/New_York"),
+            "26 November 2026, 11:02 (New York)"
+        );
+        assert_eq!(in_words(at, ""), "26 November 2026, 16:02 (UTC)");
+    }
+
+    #[test]
+    fn a_file_is_told_without_the_path_where_it_lies() {
+        let mut message = message("k");
+        let mut file = Attachment {
+            name: "weekly.xlsx".to_owned(),
+            media_type: String::new(),
+            bytes: 12_400,
+            hash: String::new(),
+            link: "/srv/state/exports/weekly.xlsx".to_owned(),
+            path: "/srv/state/exports/weekly.xlsx".to_owned(),
+        };
+        let said = |message: &mut Message, file: &Attachment| {
+            message.attachment = Some(file.clone());
+            [message.plain(), message.html()]
+        };
+        for text in said(&mut message, &file) {
+            assert!(text.contains("Attached: weekly.xlsx (12.4 kB)"), "{text}");
+            assert!(!text.contains("/srv"), "{text}");
+        }
+        file.bytes = ATTACHED_MAX + 1;
+        for text in said(&mut message, &file) {
+            assert!(
+                text.contains("weekly.xlsx (10.4 MB) is kept where the project runs"),
+                "{text}"
+            );
+            assert!(!text.contains("/srv"), "{text}");
+        }
+        file.link = "https://example.org/weekly.xlsx".to_owned();
+        for text in said(&mut message, &file) {
+            assert!(text.contains("https://example.org/weekly.xlsx"), "{text}");
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub mod theme;
 
 mod dashboard;
 mod dispatch;
+mod excerpt;
 mod intervals;
 mod refs;
 mod selector;

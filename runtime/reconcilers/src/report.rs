@@ -18,11 +18,13 @@ use std::time::Duration;
 
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
 use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
-use watershed_delivery::{Attachment, Fact, Key, Message, Notification, Receiver, Sender, crash, message};
+use watershed_delivery::{
+    Attachment, Fact, Key, Message, Notification, Receiver, Sender, Table, crash, message,
+};
 use watershed_drivers::olap::{Exported, FileFormat};
 use watershed_outputs::failure;
 use watershed_proto::ReportSpec;
-use watershed_resolvers::{Until, check_names, status};
+use watershed_resolvers::{Answer, Until, check_names, status};
 use watershed_schedule::Schedule;
 
 use crate::{
@@ -31,6 +33,7 @@ use crate::{
         policy::{self, Changes, Trigger},
     },
     dispatch::{self, receivers},
+    excerpt,
     intervals::Cut,
     links::ReportFile,
     messages::Proto,
@@ -259,8 +262,8 @@ impl Pass<'_> {
             sent: Vec::new(),
         };
         match self.write(spec, moment, until).await {
-            Ok((attachment, exported)) => {
-                let messages = self.messages(spec, moment, &attachment, exported);
+            Ok((attachment, exported, rows)) => {
+                let messages = self.messages(spec, moment, &attachment, (exported, rows.as_ref()));
                 entry.file = attachment.name;
                 (entry.rows, entry.bytes) = (exported.rows, exported.bytes);
                 entry.sent = messages.iter().map(|one| one.message.key.clone()).collect();
@@ -289,7 +292,7 @@ impl Pass<'_> {
         spec: &ReportSpec,
         moment: Timestamp,
         until: Option<Until>,
-    ) -> Result<(Attachment, Exported), Error> {
+    ) -> Result<(Attachment, Exported, Option<Answer>), Error> {
         let (context, cancel) = (self.context, self.context.cancellation());
         let seen = self.seen();
         let making = Making {
@@ -331,7 +334,11 @@ impl Pass<'_> {
         if let Some(link) = self.link(&path, &attachment).await? {
             attachment.link = link;
         }
-        Ok((attachment, exported))
+        let rows = tokio::select! {
+            rows = making.first_rows() => rows,
+            () = cancel.cancelled() => return Err(failure::cancelled()),
+        };
+        Ok((attachment, exported, rows))
     }
 
     /// Returns the URL at which the embedder serves a file, if it does.
@@ -358,11 +365,13 @@ impl Pass<'_> {
         spec: &ReportSpec,
         moment: Timestamp,
         file: &Attachment,
-        exported: Exported,
+        (exported, rows): (Exported, Option<&Answer>),
     ) -> Vec<Notification> {
         let context = self.context;
         // The same moment may be sent again on request; the number tells those apart, and is stored with the messages.
         let order = self.record.order + 1;
+        let table = rows.filter(|answer| !answer.rows.is_empty()).map(excerpt::table);
+        let series = rows.and_then(excerpt::series);
         let of = |receiver: Receiver| Notification {
             message: Message {
                 schema: message::SCHEMA.to_owned(),
@@ -376,9 +385,10 @@ impl Pass<'_> {
                 moment: message::instant(moment),
                 title: title(spec, context.name().as_str()),
                 text: spec.description.clone(),
-                facts: facts(spec, moment, exported),
-                table: None,
+                facts: facts(spec, moment, exported, table.as_ref()),
+                table: table.clone(),
                 attachment: Some(file.clone()),
+                series: series.clone(),
                 is_test: false,
             },
             receiver,
@@ -438,18 +448,23 @@ fn title(spec: &ReportSpec, name: &str) -> String {
     }
 }
 
-fn facts(spec: &ReportSpec, moment: Timestamp, exported: Exported) -> Vec<Fact> {
+fn facts(spec: &ReportSpec, moment: Timestamp, exported: Exported, table: Option<&Table>) -> Vec<Fact> {
     let fact = |label: &str, value: String| Fact {
         label: label.to_owned(),
         value,
     };
-    let mut facts = vec![fact("moment", message::instant(moment))];
+    let zone = excerpt::zone(spec.refresh_schedule.as_ref(), spec.data.as_ref());
+    let mut facts = vec![fact("as of", message::in_words(moment, zone))];
+    let shown = table.map_or(0, |table| table.rows.len() as u64);
     let has_limit = spec.export.as_ref().is_some_and(|export| export.limit > 0);
     facts.extend(
         exported
             .rows
             .map(|rows| match rows == file::ROWS_MAX && !has_limit {
                 true => fact("rows", format!("the first {rows}")),
+                false if shown > 0 && shown < rows => {
+                    fact("rows", format!("{rows}, of which the first {shown} follow"))
+                }
                 false => fact("rows", rows.to_string()),
             }),
     );

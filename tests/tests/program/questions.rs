@@ -552,7 +552,7 @@ fn a_report_by_intervals_is_made_for_each_day_once() {
     assert_eq!(archived(&project).len(), 1, "the newest day that has closed");
     assert_eq!(
         sent(0),
-        "daily\n2024-03-03T00:00:00Z\norigin,delay\nJFK,50.0\n",
+        "daily\n\"3 March 2024, 00:00 (UTC)\"\norigin,delay\nJFK,50.0\n",
         "of one airport"
     );
     let all = [
@@ -566,6 +566,12 @@ fn a_report_by_intervals_is_made_for_each_day_once() {
     project.run(0);
     project.run(0);
     assert_eq!(archived(&project).len(), 3);
-    assert_eq!(sent(1), "daily\n2024-03-04T00:00:00Z\norigin,delay\nJFK,60.0\n");
-    assert_eq!(sent(2), "daily\n2024-03-05T00:00:00Z\norigin,delay\nJFK,1.0\n");
+    assert_eq!(
+        sent(1),
+        "daily\n\"4 March 2024, 00:00 (UTC)\"\norigin,delay\nJFK,60.0\n"
+    );
+    assert_eq!(
+        sent(2),
+        "daily\n\"5 March 2024, 00:00 (UTC)\"\norigin,delay\nJFK,1.0\n"
+    );
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::rows::Out;
+use super::rows::{Form, Out};
 use crate::candidates::complete_names;
 use crate::values::{Argument, Wait};
 
@@ -31,9 +31,8 @@ pub(crate) struct Call {
     /// Print the SQL as it runs, values of variables included: for the project's owner alone.
     #[arg(long, requires = "sql", conflicts_with = "user")]
     pub show_values: bool,
-    /// One value a line; short for `--format vertical`.
-    #[arg(long)]
-    pub vertical: bool,
+    #[command(flatten)]
+    pub form: Form,
     #[command(flatten)]
     pub out: Out,
 }
@@ -119,9 +118,8 @@ pub(crate) struct ReportRun {
     /// Print the SQL as it runs, values of variables included: for the project's owner alone.
     #[arg(long, requires = "sql")]
     pub show_values: bool,
-    /// One value a line; short for `--format vertical`.
-    #[arg(long)]
-    pub vertical: bool,
+    #[command(flatten)]
+    pub form: Form,
     #[command(flatten)]
     pub out: Out,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::rows::Out;
+use super::rows::{Form, Out};
 use crate::candidates::complete_names;
 
 /// `metrics`
@@ -98,9 +98,8 @@ pub(crate) struct Metrics {
     /// Print the SQL as it runs, values of variables included: for the project's owner alone.
     #[arg(long, requires = "sql", conflicts_with = "user")]
     pub show_values: bool,
-    /// One value a line; short for `--format vertical`.
-    #[arg(long)]
-    pub vertical: bool,
+    #[command(flatten)]
+    pub form: Form,
     #[command(flatten)]
     pub out: Out,
 }

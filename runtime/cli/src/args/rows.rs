@@ -34,9 +34,8 @@ pub(crate) struct Query {
     /// At most so many rows [default: 40 on a terminal, 1000 in other tables, all in other forms].
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// One value a line; short for `--format vertical`.
-    #[arg(long)]
-    pub vertical: bool,
+    #[command(flatten)]
+    pub form: Form,
     /// Give up after so long, such as 30s.
     #[arg(long, value_name = "D")]
     pub timeout: Option<Wait>,
@@ -44,10 +43,21 @@ pub(crate) struct Query {
     pub out: Out,
 }
 
+/// The forms of rows that have an option of their own.
+#[derive(Debug, Args)]
+pub(crate) struct Form {
+    /// One value a line; short for `--format vertical`.
+    #[arg(long)]
+    pub vertical: bool,
+    /// The first number of the rows as a line over time or as bars; short for `--format chart`.
+    #[arg(long, conflicts_with = "vertical")]
+    pub chart: bool,
+}
+
 /// The file that `query` and `show` write rows into.
 #[derive(Debug, Args)]
 pub(crate) struct Out {
-    /// Writes all rows into this .csv, .xlsx or .parquet file, which appears whole or not at all.
+    /// Writes all rows into this .csv, .xlsx or .parquet file, which appears whole or not at all; into a .svg file, a chart of them.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "vertical")]
     pub out: Option<PathBuf>,
     /// Replaces the file if it is there.
@@ -64,9 +74,8 @@ pub(crate) struct Show {
     /// At most so many rows [default: 40 on a terminal, 10 elsewhere].
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// One value a line; short for `--format vertical`.
-    #[arg(long)]
-    pub vertical: bool,
+    #[command(flatten)]
+    pub form: Form,
     #[command(flatten)]
     pub out: Out,
 }

@@ -102,7 +102,9 @@ impl Present for Shown {
         };
         match presenter.format() {
             Format::Table | Format::Vertical => presenter.fields(&document),
-            Format::Csv | Format::Jsonl => Err(Problem::without_rows(&document.resource.name).into()),
+            Format::Csv | Format::Jsonl | Format::Chart => {
+                Err(Problem::without_rows(&document.resource.name).into())
+            }
             _ => presenter.written(&*document),
         }
     }

@@ -7,6 +7,7 @@ pub(crate) mod alerts;
 pub(crate) mod backup;
 pub(crate) mod calls;
 pub(crate) mod care;
+pub(crate) mod chart;
 pub(crate) mod check;
 pub(crate) mod ci;
 mod columns;

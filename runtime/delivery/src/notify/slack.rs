@@ -157,7 +157,11 @@ fn body(message: &Message) -> Value {
         section(format!("{fence}{text}{fence}"));
     }
     if let Some(file) = &message.attachment {
-        section(cut(escaped(&format!("{}: {}", file.name, file.link))));
+        let said = file.described(false);
+        let said = file
+            .address()
+            .map_or(said.clone(), |address| format!("{said}: {address}"));
+        section(cut(escaped(&said)));
     }
     json!({"text": escaped(&message.headline()), "blocks": blocks})
 }

@@ -14,7 +14,8 @@ use tokio::time::timeout;
 
 use super::client::is_loopback;
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
-use crate::message::{ATTACHED_MAX, Attachment, Message, shown};
+use crate::message::{ATTACHED_MAX, Attachment, Message, PICTURE, shown};
+use crate::picture;
 
 /// Default time limit of a whole SMTP session.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -146,7 +147,26 @@ impl Smtp {
             .map_err(|_| DeliveryError::permanent(format!("\"{}\" is no e-mail address", shown(to))))?;
         // The same for each attempt, so that mail programs show a repetition once.
         let id = format!("<{}@{}>", message.key, self.from.email.domain());
-        let text = MultiPart::alternative_plain_html(message.plain(), message.html());
+        let html = SinglePart::html(message.html());
+        let picture = message
+            .series
+            .as_ref()
+            .map(|series| picture::draw(&series.heights));
+        let alternative = MultiPart::alternative().singlepart(SinglePart::plain(message.plain()));
+        let text = match picture {
+            Some(Ok(png)) => {
+                let inline = MailAttachment::new_inline(PICTURE.to_owned());
+                let image = ContentType::parse("image/png").map(|png_type| inline.body(png, png_type));
+                let image = image.map_err(|error| DeliveryError::permanent(error.to_string()))?;
+                alternative.multipart(MultiPart::related().singlepart(html).singlepart(image))
+            }
+            Some(Err(error)) => {
+                return Err(DeliveryError::permanent(format!(
+                    "no picture can be made: {error}"
+                )));
+            }
+            None => alternative.singlepart(html),
+        };
         let parts = match &message.attachment {
             Some(file) if file.is_attached() => {
                 MultiPart::mixed().multipart(text).singlepart(part(file).await?)

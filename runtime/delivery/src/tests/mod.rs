@@ -32,6 +32,7 @@ pub(crate) fn message(key: &str) -> Message {
         }],
         table: None,
         attachment: None,
+        series: None,
         is_test: false,
     }
 }

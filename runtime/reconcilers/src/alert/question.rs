@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::Timestamp;
 use watershed_core::{Error, Key, RefView};
-use watershed_delivery::{Table, message};
+use watershed_delivery::message;
 use watershed_outputs::failure;
 use watershed_proto::{AlertSpec, DataResolver, Message as _};
 use watershed_resolvers::{
@@ -14,6 +14,7 @@ use watershed_resolvers::{
 
 use super::policy::Verdict;
 use super::record::Finding;
+use crate::excerpt;
 use crate::surroundings::{For, data_or_legacy, instant};
 
 /// The inputs of an evaluation.
@@ -172,20 +173,9 @@ fn found(answer: &Answer) -> Finding {
     if answer.rows.is_empty() {
         return Finding::of(Verdict::Pass);
     }
-    let row = |row: &Vec<watershed_drivers::olap::Value>| {
-        let values = row.iter().zip(&answer.columns);
-        values
-            .map(|(value, (heading, _))| message::shown(&heading.written(value)))
-            .collect()
-    };
-    let columns = answer.columns.iter();
     Finding {
-        rows: Some(Table {
-            columns: columns
-                .map(|(heading, _)| answer.head(heading).to_owned())
-                .collect(),
-            rows: answer.rows.iter().map(row).collect(),
-        }),
+        rows: Some(excerpt::table(answer)),
+        series: excerpt::series(answer),
         has_more: answer.truncated,
         ..Finding::of(Verdict::Fail)
     }

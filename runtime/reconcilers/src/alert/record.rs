@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use watershed_controller::{Timestamp, json_message};
 use watershed_core::Error;
-use watershed_delivery::{Key, Notification, Table};
+use watershed_delivery::{Key, Notification, Series, Table};
 
 use super::policy::{Memory, Telling, Verdict};
 
@@ -22,6 +22,12 @@ pub struct Entry {
     /// The first rows of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Table>,
+    /// The number over time that these rows are; none for other rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+    /// True if there are more.
+    #[serde(default)]
+    pub has_more: bool,
     /// The reason of an error, for the project's owner; empty if there was none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
@@ -65,6 +71,7 @@ impl Finding {
         Self {
             verdict,
             rows: None,
+            series: None,
             has_more: false,
             error: String::new(),
             cause: String::new(),

@@ -6,6 +6,7 @@ use watershed_proto::AlertSpec;
 
 use super::{policy::Telling, record::Finding};
 use crate::dispatch::receivers;
+use crate::excerpt;
 
 /// The contents of an alert's messages.
 pub(super) struct Teller<'a> {
@@ -58,8 +59,11 @@ impl Teller<'_> {
             (None, error) => format!("can't be checked: {error}"),
         };
         let mut facts = vec![Fact {
-            label: "moment".to_owned(),
-            value: message::instant(self.moment),
+            label: "as of".to_owned(),
+            value: message::in_words(
+                self.moment,
+                excerpt::zone(spec.refresh_schedule.as_ref(), spec.data.as_ref()),
+            ),
         }];
         if suppressed > 0 {
             facts.push(Fact {
@@ -97,6 +101,7 @@ impl Teller<'_> {
             facts,
             table: self.found.rows.clone(),
             attachment: None,
+            series: self.found.series.clone(),
             is_test: self.tried.is_some(),
         }
     }

@@ -6,11 +6,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::Timestamp;
 use watershed_core::{Error, Key};
+use watershed_delivery::message;
 use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout};
 use watershed_outputs::failure;
 use watershed_proto::{ReportExport, ReportSpec};
-use watershed_resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query};
+use watershed_resolvers::{Answer, Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query};
 
+use crate::excerpt::{self, POINTS_MAX};
 use crate::surroundings::{For, data_or_legacy, instant};
 
 /// The largest number of rows of a file.
@@ -81,6 +83,17 @@ impl Making<'_> {
         }
     }
 
+    /// Returns the first rows, for the message that the file goes with; none if they can't be read now, which holds up no file.
+    pub(super) async fn first_rows(&self) -> Option<Answer> {
+        let (prepared, viewer) = (self.prepare().await.ok()?, self.viewer().await.ok()?);
+        let within = Duration::from_secs(u64::from(self.spec.timeout_seconds));
+        let limit = self.limit(&self.spec.export.clone().unwrap_or_default());
+        let rows = self
+            .resolvers
+            .rows(&prepared, &viewer, limit.min(POINTS_MAX), within);
+        rows.await.ok()
+    }
+
     async fn viewer(&self) -> Result<Viewer, Error> {
         let said = self.spec.for_attributes.as_ref();
         let run_as = For {
@@ -132,7 +145,9 @@ impl Making<'_> {
             title => title,
         };
         let moment = self.until.map_or_else(|| instant(self.now), |until| until.at);
-        vec![title.to_owned(), moment.to_string()]
+        let zone = excerpt::zone(self.spec.refresh_schedule.as_ref(), self.spec.data.as_ref());
+        let moment = Timestamp(moment.as_millisecond());
+        vec![title.to_owned(), message::in_words(moment, zone)]
     }
 
     /// Writes the report's file.
