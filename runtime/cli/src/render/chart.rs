@@ -108,7 +108,7 @@ impl Chart {
             .iter()
             .zip(texts)
             .filter_map(|(row, texts)| {
-                let said = |at: &usize| texts.get(*at).map(|value| shortened(&plain(value), NAME_MAX));
+                let said = |at: &usize| texts.get(*at).map(|value| named(&plain(value)));
                 Some(Point {
                     name: names.iter().filter_map(said).collect::<Vec<_>>().join(" "),
                     text: said(&measure)?,
@@ -129,7 +129,7 @@ impl Chart {
         points.truncate(room);
         let measure = columns.get(measure).map_or("", |column| column.name.as_str());
         Ok(Self {
-            measure: shortened(measure, NAME_MAX),
+            measure: named(measure),
             points,
             left_out,
             is_line,
@@ -301,6 +301,15 @@ impl Chart {
     }
 }
 
+/// A text on one line that moves no cursor, cut to the width of a name.
+fn named(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    shortened(&text, NAME_MAX)
+}
+
 /// The length of the longest bar, in parts.
 const SCALE: u64 = 100_000;
 
@@ -398,9 +407,9 @@ mod tests {
         ];
         let text = chart(&columns, &rows).expect("there are numbers").text(Some(37));
         let expected = format!(
-            "delay\nJFK          40.0 {}\nNewark [2J   10.0 {}\n             -5.0\n",
-            "█".repeat(19),
-            format!("{}▊", "█".repeat(4)),
+            "delay\nJFK         40.0 {}\nNewark [2J  10.0 {}\n            -5.0\n",
+            "█".repeat(20),
+            "█".repeat(5),
         );
         assert_eq!(text, expected);
     }
