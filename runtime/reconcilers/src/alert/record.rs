@@ -22,12 +22,6 @@ pub struct Entry {
     /// The first rows of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Table>,
-    /// The number over time that these rows are; none for other rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<Series>,
-    /// True if there are more.
-    #[serde(default)]
-    pub has_more: bool,
     /// The reason of an error, for the project's owner; empty if there was none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
@@ -50,6 +44,9 @@ pub struct Finding {
     /// The first rows of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Table>,
+    /// The number over time that these rows are; none for other rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
     /// True if the failure has more rows than are kept.
     #[serde(default)]
     pub has_more: bool,
