@@ -12,6 +12,8 @@ pub(crate) use context::{Context, DRIVERS, Manifest};
 pub(crate) use place::{TextPlace, source};
 pub(crate) use uses::{Uses, reads};
 
+use watershed_proto::ModelSpec;
+
 use crate::{
     diagnostics::{At, Findings, Role},
     resource::{Kind, Requirement, Spec},
@@ -54,6 +56,17 @@ impl Draft {
             body: Body::Unsupported,
             implicit: false,
             table_at: None,
+        }
+    }
+
+    /// Returns the spec of a model; none for other kinds and broken drafts.
+    pub(crate) fn model(&self) -> Option<&ModelSpec> {
+        match &self.body {
+            Body::Spec(spec) => match spec.as_ref() {
+                Spec::Model(spec) => Some(spec),
+                _ => None,
+            },
+            Body::Broken | Body::Unsupported => None,
         }
     }
 

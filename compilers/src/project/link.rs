@@ -32,7 +32,7 @@ pub(super) struct Linked {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Refs to resources that don't exist, by the resource that holds them.
     pub(super) dangling: Vec<(ResourceKey, Vec<Dangling>)>,
-    /// What tests of relations add, by model.
+    /// Parts in tests of relations, by model.
     pub(super) relations: Vec<(ResourceKey, Part)>,
 }
 
@@ -217,21 +217,11 @@ fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-pub(super) fn model(draft: &Draft) -> Option<&ModelSpec> {
-    match &draft.body {
-        Body::Spec(spec) => match spec.as_ref() {
-            Spec::Model(spec) => Some(spec),
-            _ => None,
-        },
-        Body::Broken | Body::Unsupported => None,
-    }
-}
-
 /// Returns the resources that a group's names may bind to.
 pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
     let mut names = BTreeSet::new();
     for (draft, analyses) in group.compiled.drafts.iter().zip(analyses_of(group)) {
-        if let Some(spec) = model(draft) {
+        if let Some(spec) = draft.model() {
             names.extend(connectors(spec).map(|name| ResourceKey::new(Kind::Connector, name)));
         }
         let used = draft.connectors.iter();
@@ -383,15 +373,24 @@ fn broken(made: Resource, version: &Arc<str>) -> Resource {
     }
 }
 
-fn resource(
+/// Refs of a draft, and what follows from them.
+struct Bound {
+    refs: BTreeSet<ResourceRef>,
+    /// Names of the models among the refs, in the order of first use.
+    inputs: Vec<String>,
+    /// Tests of earlier models that run with this one.
+    tests: Vec<ModelTest>,
+    part: Part,
+}
+
+/// Binds the names that a draft uses, and adds the refs of tests that were moved to the draft.
+fn bound(
     draft: &Draft,
     analyses: &[Vec<Arc<SqlAnalysis>>],
-    group: &Group,
     (claims, relations, moved): (&Claims, &Relations, Vec<(String, Vec<ModelTest>)>),
-    version: &Arc<str>,
-) -> (Resource, Part) {
+) -> Bound {
     let own = ResourceKey::new(draft.kind, &draft.name);
-    let mut refs = BTreeSet::new();
+    let mut refs: BTreeSet<ResourceRef> = BTreeSet::new();
     let mut inputs: Vec<String> = Vec::new();
     let (mut part, mut hard) = (Part::default(), BTreeSet::new());
     for one in uses(draft, analyses) {
@@ -442,6 +441,27 @@ fn resource(
     part.tested_against.retain(|target| !hard.contains(target));
     let soft = part.tested_against.union(&earlier);
     part.soft = soft.filter(|target| !hard.contains(*target)).cloned().collect();
+    Bound {
+        refs,
+        inputs,
+        tests,
+        part,
+    }
+}
+
+fn resource(
+    draft: &Draft,
+    analyses: &[Vec<Arc<SqlAnalysis>>],
+    group: &Group,
+    (claims, relations, moved): (&Claims, &Relations, Vec<(String, Vec<ModelTest>)>),
+    version: &Arc<str>,
+) -> (Resource, Part) {
+    let Bound {
+        mut refs,
+        inputs,
+        tests,
+        part,
+    } = bound(draft, analyses, (claims, relations, moved));
     let mut made = Resource {
         kind: draft.kind,
         name: draft.name.clone(),
@@ -475,7 +495,7 @@ fn resource(
             required: None,
         }));
     };
-    match model(draft) {
+    match draft.model() {
         Some(spec) => bind(&mut connectors(spec)),
         // A metrics view on a model leaves the connector to that model.
         None if draft.kind == Kind::MetricsView && !inputs.is_empty() => {}

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_proto::{ModelSpec, ModelTest};
 
-use super::{Group, claims::Claims, cycles::Knots, link::model};
+use super::{Group, claims::Claims, cycles::Knots};
 use crate::{
     draft::Draft,
     resource::{Kind, Resource, ResourceKey, Spec},
@@ -158,7 +158,7 @@ impl Relations {
         let moved = pairs.filter_map(|(tested, _)| {
             let claim = claims.winner(tested)?;
             let draft = groups.get(&claim.group)?.compiled.drafts.get(claim.draft)?;
-            let spec = model(draft)?;
+            let spec = draft.model()?;
             let relations = draft.relations.iter();
             let relations =
                 relations.filter(|relation| ResourceKey::new(Kind::Model, &relation.to) == *later);
