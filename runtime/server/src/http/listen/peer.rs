@@ -63,6 +63,8 @@ mod system {
     /// The byte at which the addresses of a socket begin in an answer, and that at which its user does.
     const ADDRESSES: usize = HEAD + 4;
     const USER: usize = HEAD + 64;
+    /// The byte at which the number of the file begins that a process has of a socket.
+    const FILE: usize = USER + 4;
 
     /// Returns the user of a connection whose own end is `peer`; none if the kernel does not say.
     pub(super) fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
@@ -79,8 +81,10 @@ mod system {
         let answer = answer.get(..read)?;
         let kind = answer.get(4..6)?.try_into().ok().map(u16::from_ne_bytes)?;
         let is_it = kind == BY_FAMILY && answer.get(ADDRESSES..ADDRESSES + addresses.len())? == addresses;
-        let user = answer.get(USER..USER + 4)?.try_into().ok()?;
-        is_it.then(|| u32::from_ne_bytes(user))
+        let user = answer.get(USER..FILE)?.try_into().ok()?;
+        // A socket that its process has closed is told as root's, whoever opened it.
+        let is_held = answer.get(FILE..FILE + 4)? != [0; 4];
+        (is_it && is_held).then(|| u32::from_ne_bytes(user))
     }
 
     fn family(address: SocketAddr) -> u8 {
@@ -125,8 +129,9 @@ fn find_user(table: &str, peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
         let mut columns = line.split_ascii_whitespace().skip(1);
         let local = read_address(columns.next()?)?;
         let remote = read_address(columns.next()?)?;
-        let user = columns.nth(4)?;
-        let is_it = same(local, peer) && same(remote, ours);
+        let (user, file) = (columns.nth(4)?, columns.nth(1)?);
+        // A socket that its process has closed is told as root's, whoever opened it.
+        let is_it = same(local, peer) && same(remote, ours) && file != "0";
         is_it.then(|| user.parse().ok()).flatten()
     })
 }
@@ -188,6 +193,18 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_connection_that_its_owner_has_closed_is_nobodys() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        let client = TcpStream::connect(ours).unwrap();
+        let (_server, peer) = listener.accept().unwrap();
+        drop(client);
+        // Otherwise whoever sends a request and goes would be taken for root.
+        assert_eq!(user_of(peer, ours), None);
+    }
+
     #[test]
     fn a_connection_that_nobody_lists_is_nobodys() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
@@ -199,6 +216,8 @@ mod tests {
             return;
         };
         assert_eq!(find_user(table, at(0x1F90), at(0xC350)), Some(1_000));
+        let closed = table.replace("1000        0 1 1", "0        0 0 1");
+        assert_eq!(find_user(&closed, at(0x1F90), at(0xC350)), None);
         assert_eq!(find_user(table, at(0xC350), at(0x1F90)), None);
         assert_eq!(find_user("", at(1), at(2)), None);
     }
