@@ -13,11 +13,11 @@ use crate::{
     yaml::{self, Block, Data, Entry, Fields, Map, keys::blocks, unknown_key},
 };
 
-/// The longest name of an instance: a segment of a path that people type.
+/// The longest name of an instance, in bytes.
 const LONGEST_NAME: usize = 63;
 
 blocks! {
-    /// Keys of the file.
+    /// Top-level keys of a configuration.
     pub(crate) static CONFIGURATION = "configuration" Refused {
         "listen": Text, "The address of this machine and the port at which the service answers; `127.0.0.1:7437` unless set.";
         "hosts": Texts, "Names under which the service is reached, besides those of this machine itself.";
@@ -34,48 +34,48 @@ blocks! {
     }
 }
 
-/// Keys of the file that mean something one day.
+/// Top-level keys that are reserved for later versions.
 const LATER: [&str; 9] = [
     "auth", "egress", "embed", "limits", "mcp", "proxies", "sql", "state", "tls",
 ];
-/// Keys of an instance that mean something one day.
+/// Keys of an instance that are reserved for later versions.
 const LATER_OF_INSTANCE: [&str; 5] = ["extensions", "git", "reach", "remote_edit", "weight"];
 
-/// A configuration, as far as it could be read.
+/// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// The address.
+    /// Address and port of the service; none if not set.
     pub listen: Option<SocketAddr>,
-    /// Other names of the host.
+    /// Host names under which the service is reached, besides loopback.
     pub hosts: Vec<String>,
-    /// The path below which everything stands, without a slash at its end.
+    /// Path prefix of the service, without a slash at its end.
     pub base: String,
-    /// The instances by their names.
+    /// Instances by name.
     pub instances: BTreeMap<String, Instance>,
 }
 
-/// An instance of a configuration.
+/// An instance as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// The project's folder.
+    /// Path of the project's folder.
     pub project: Placed,
-    /// The environment.
+    /// Name of the environment; none if not set.
     pub environment: Option<Placed>,
-    /// The file of variables.
+    /// Path of the instance's file of variables; none if not set.
     pub env_file: Option<Placed>,
 }
 
-/// A text with its place.
+/// A text of the file, with its place for diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// The text.
+    /// The value of the key.
     pub text: String,
-    /// The place.
+    /// Place of the value in the file.
     pub span: Span,
 }
 
-/// Reads a configuration; `path` is the name of the file in what is found. With an error among that, what was read is not to be
-/// used.
+/// Parses a configuration; `path` is the file's name in diagnostics. The result must not be used if a diagnostic is an
+/// error.
 pub fn read(path: &str, bytes: &[u8]) -> (Configuration, Vec<Diagnostic>) {
     in_file(path, bytes, |text, findings| match yaml::load(text, Role::Yaml) {
         Ok(loaded) => {
@@ -89,7 +89,7 @@ pub fn read(path: &str, bytes: &[u8]) -> (Configuration, Vec<Diagnostic>) {
     })
 }
 
-/// Reads a file of variables, as an instance names one.
+/// Parses a file of variables, with `NAME=value` lines.
 pub fn read_variables(path: &str, bytes: &[u8]) -> (BTreeMap<String, String>, Vec<Diagnostic>) {
     in_file(path, bytes, env_file::read)
 }
@@ -138,7 +138,7 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
     configuration
 }
 
-/// Refuses the keys that were not taken.
+/// Reports the keys that no part of the parser has taken: reserved or unknown.
 fn finish(mut fields: Fields<'_>, block: &Block, later: &[&str]) {
     for (key, entry) in fields.take_rest() {
         if later.contains(&key.as_str()) {
@@ -191,7 +191,7 @@ fn hosts(fields: &mut Fields<'_>) -> Vec<String> {
     named.into_iter().map(|(host, _)| host).collect()
 }
 
-/// Returns true if a text can be the name of a host, with or without a port.
+/// Returns true if the text is a valid host name, with or without a port.
 pub fn is_host(text: &str) -> bool {
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => (name, Some(port)),
@@ -222,7 +222,7 @@ fn base(fields: &mut Fields<'_>) -> String {
     }
 }
 
-/// Returns a path to stand below, without a slash at its end; none if a text is no such path.
+/// Returns a path prefix without a slash at its end; none if the text is not a plain path.
 pub fn plain_base(text: &str) -> Option<&str> {
     let base = text.trim_end_matches('/');
     let is_plain = |segment: &str| {
@@ -305,7 +305,8 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
     })
 }
 
-/// Takes `trust`, which has to be written, so that the file means the same once there are fences.
+/// Checks the key `trust`. An explicit value is required, so that a later sandbox does not change the meaning of a
+/// file.
 fn trust(name: &str, fields: &mut Fields<'_>) {
     let at = fields.at();
     let hint = "`trust: full` lets the project's files do whatever the service's user may";
@@ -333,7 +334,7 @@ fn trust(name: &str, fields: &mut Fields<'_>) {
     }
 }
 
-/// Takes a text that is not empty, with its place.
+/// Takes the non-empty text of a key with its place.
 fn placed(fields: &mut Fields<'_>, key: &str) -> Option<Placed> {
     let node = fields.text_node(key)?;
     let text = node.scalar_text()?;

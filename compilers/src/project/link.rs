@@ -32,12 +32,12 @@ pub(super) struct Linked {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Refs to resources that don't exist, by the resource that holds them.
     pub(super) dangling: Vec<(ResourceKey, Vec<Dangling>)>,
-    /// Parts in tests of relations, by model.
+    /// Each model's part in `relationships` tests.
     pub(super) relations: Vec<(ResourceKey, Part)>,
 }
 
 impl Group {
-    /// Reports SQL of the group that the engine's parser rejects, and marks its drafts as broken.
+    /// Reports SQL of the group that the engine's parser rejects, and marks the drafts with such SQL as broken.
     pub(super) fn judge(&mut self) {
         let mut found = Vec::new();
         for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
@@ -78,7 +78,7 @@ impl Group {
         self.analyses.clear();
     }
 
-    /// Reports pieces of SQL whose input files are known only at run time, once each.
+    /// Reports each piece of SQL whose input files are known only at run time.
     fn tell_unknown_inputs(&mut self) {
         let mut found = Vec::new();
         for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
@@ -101,7 +101,7 @@ impl Group {
     }
 }
 
-/// Returns the finding about SQL that reads files which its text does not name.
+/// Returns the finding for SQL that reads files not named in its text.
 fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     let function = analyses.iter().find_map(|analysis| analysis.untold.first())?;
     let call = tokens(&block.text)
@@ -120,7 +120,7 @@ fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Find
     })
 }
 
-/// Returns the finding about a block's SQL. In templates, only errors that occur in every run count.
+/// Returns the parser's finding for a block's SQL. In templates, only errors that occur in every rendering count.
 fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     for (statement, analysis) in block.statements.iter().zip(analyses) {
         let is_metrics_sql = block.tables == Kind::MetricsView;
@@ -193,7 +193,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
     None
 }
 
-/// Returns the first word of a statement if it is one that yields no rows.
+/// Returns the first word of a statement that yields no rows; none for other statements.
 fn statement_word(sql: &str) -> Option<String> {
     let first = Tokens::from_sql(sql).find(|token| token.kind != TokenKind::Comment)?;
     let word = first.text.to_uppercase();
@@ -217,7 +217,7 @@ fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-/// Returns the resources that a group's names may bind to.
+/// Returns the resources to which names in a group may refer.
 pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
     let mut names = BTreeSet::new();
     for (draft, analyses) in group.compiled.drafts.iter().zip(analyses_of(group)) {
@@ -243,7 +243,7 @@ fn analyses_of(group: &Group) -> impl Iterator<Item = &[Vec<Arc<SqlAnalysis>>]> 
         .chain(std::iter::repeat(&[] as &[_]))
 }
 
-/// Returns the resources whose names a group wins, and all findings about its files.
+/// Links the drafts of a group: returns the resources whose names the group owns, and all findings about its files.
 pub(super) fn link(
     key: &str,
     groups: &BTreeMap<String, Group>,
@@ -299,7 +299,7 @@ pub(super) fn link(
     linked
 }
 
-/// Lists the refs of a draft that no file declares.
+/// Lists the refs of a draft to resources that no file declares.
 fn dangling(
     draft: &Draft,
     analyses: &[Vec<Arc<SqlAnalysis>>],
@@ -373,7 +373,7 @@ fn broken(made: Resource, version: &Arc<str>) -> Resource {
     }
 }
 
-/// Refs of a draft, and what follows from them.
+/// The resolved refs of a draft, with the tests and relations that follow from them.
 struct Bound {
     refs: BTreeSet<ResourceRef>,
     /// Names of the models among the refs, in the order of first use.
@@ -383,7 +383,7 @@ struct Bound {
     part: Part,
 }
 
-/// Binds the names that a draft uses, and adds the refs of tests that were moved to the draft.
+/// Resolves the names that a draft uses, and adds the refs of tests that were moved to the draft.
 fn bound(
     draft: &Draft,
     analyses: &[Vec<Arc<SqlAnalysis>>],
@@ -515,7 +515,7 @@ fn resource(
     (made, part)
 }
 
-/// Sets the spec and the meaning of a resource of a kind other than model.
+/// Sets the spec and the fingerprint of a resource of a kind other than model.
 fn declare(made: &mut Resource, spec: &Spec) {
     let meaning = meaning::fingerprint_declared(spec, &made.refs);
     made.spec = spec.clone();
@@ -523,7 +523,7 @@ fn declare(made: &mut Resource, spec: &Spec) {
     made.meaning = meaning;
 }
 
-/// Returns the meaning of a resource without a spec.
+/// Returns the fingerprint of a resource without a spec.
 fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
     let mut hasher = blake3::Hasher::new();
     hasher.update(kind.as_str().as_bytes());
@@ -533,7 +533,7 @@ fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
     }
 }
 
-/// Returns the functions, types and tables that a model's SQL uses, except models.
+/// Returns the functions, types and tables other than models that a model's SQL uses.
 fn uses_of(read: &[&SqlAnalysis], bound: &BTreeSet<String>) -> Vec<String> {
     let names = read.iter().flat_map(|analysis| analysis.names.iter().cloned());
     let tables = read

@@ -17,19 +17,19 @@ use crate::{
 
 type Resources = BTreeMap<ResourceKey, Resource>;
 
-/// A tested model, and a later one that its test reads.
+/// A tested model, and the later model with which its test is run.
 type Pair = (ResourceKey, ResourceKey);
 
-/// The part of a model in relations.
+/// A model's part in `relationships` tests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Part {
-    /// Models that only its own `relationships` tests read.
+    /// Models that only this model's own `relationships` tests read.
     pub(super) tested_against: BTreeSet<ResourceKey>,
-    /// Refs that it has of such tests alone, its own and those that were moved to it.
+    /// Refs that come from `relationships` tests alone, including tests moved to this model.
     pub(super) soft: BTreeSet<ResourceKey>,
 }
 
-/// All `relationships` tests of a project.
+/// All `relationships` tests of a project, by model.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     parts: BTreeMap<ResourceKey, Part>,
@@ -37,7 +37,7 @@ pub(super) struct Relations {
 }
 
 impl Relations {
-    /// Replaces the part of a model.
+    /// Replaces a model's part; an empty part is removed.
     pub(super) fn set(&mut self, key: ResourceKey, part: Part) {
         if part.tested_against.is_empty() && part.soft.is_empty() {
             self.parts.remove(&key);
@@ -46,18 +46,18 @@ impl Relations {
         }
     }
 
-    /// Forgets a model.
+    /// Removes a model's part.
     pub(super) fn remove(&mut self, key: &ResourceKey) {
         self.parts.remove(key);
     }
 
-    /// Returns true if a test of `tested` against `other` is run with `other`.
+    /// Returns true if a test of `tested` against `other` is run after `other` is built.
     pub(super) fn is_late(&self, tested: &ResourceKey, other: &ResourceKey) -> bool {
         !self.late.is_empty() && self.late.contains(&(tested.clone(), other.clone()))
     }
 
-    /// Finds the late pairs anew. Returns the models of the pairs that came or went, and the later models of those whose tests may have
-    /// changed.
+    /// Recomputes the late pairs. Returns the models whose tests may have changed: both of each new or removed pair,
+    /// and the later model of each touched one.
     pub(super) fn settle(
         &mut self,
         resources: &Resources,
@@ -74,7 +74,7 @@ impl Relations {
         again
     }
 
-    /// Returns the late pairs. They lie in knots of refs and tests: those that can be reached from touched models, and those of before.
+    /// Returns the late pairs, searched in the cycles of refs and tests that touched models or former pairs can reach.
     fn find(&self, resources: &Resources, touched: &BTreeSet<ResourceKey>) -> BTreeSet<Pair> {
         let mut late = BTreeSet::new();
         if self.parts.is_empty() {
@@ -113,7 +113,7 @@ impl Relations {
         late
     }
 
-    /// Returns the resources that a resource reads other than by `relationships` tests.
+    /// Returns the resources that a resource reads, except through `relationships` tests.
     fn read<'a>(&self, resources: &'a Resources, key: &ResourceKey) -> impl Iterator<Item = &'a ResourceKey> {
         let refs = resources.get(key).into_iter().flat_map(|resource| &resource.refs);
         let refs = refs.filter_map(|one| resources.get_key_value(&one.key()).map(|(key, _)| key));
@@ -121,7 +121,7 @@ impl Relations {
         refs.filter(move |key| !part.is_some_and(|part| part.soft.contains(*key)))
     }
 
-    /// Returns the members of a knot that a member reads in the end.
+    /// Returns the members of a cycle that a member reads, transitively.
     fn above<'a>(
         &self,
         resources: &'a Resources,
@@ -136,7 +136,7 @@ impl Relations {
         found
     }
 
-    /// Returns the tests that a model's spec has: its own but for those that are run with later models, then those of earlier models.
+    /// Returns the tests of a model to run with it: its own tests that are not moved, then tests moved to the model.
     pub(super) fn tests(&self, draft: &Draft, spec: &ModelSpec, moved: Vec<ModelTest>) -> Vec<ModelTest> {
         let own = ResourceKey::new(draft.kind, &draft.name);
         let is_moved = |at: usize| {
@@ -147,7 +147,7 @@ impl Relations {
         kept.map(|(_, test)| test.clone()).chain(moved).collect()
     }
 
-    /// Returns the tests of earlier models that are run with a model, by the earlier model's name.
+    /// Returns the tests of earlier models that are run with the model `later`, by the earlier model's name.
     pub(super) fn moved_to(
         &self,
         later: &ResourceKey,
@@ -176,7 +176,7 @@ impl Relations {
     }
 }
 
-/// Returns true if two models are built in the same engine, so that one transaction sees both.
+/// Returns true if two models are built in the same engine, so that one transaction can read both.
 fn is_one_engine(resources: &Resources, one: &ResourceKey, other: &ResourceKey) -> bool {
     let engine = |key| match &resources.get(key)?.spec {
         Spec::Model(spec) => Some(spec.output_connector.as_str()),

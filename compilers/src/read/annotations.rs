@@ -20,8 +20,8 @@ struct Annotation<'a> {
     value_span: Span,
 }
 
-/// Reads the annotations of a text as a mapping, with dotted keys as nested ones. If the text is indented, its first
-/// line is skipped, as blanks precede it in the file.
+/// Parses the annotations of a text into a mapping; dotted keys become nested mappings. With `is_indented`, skips the
+/// first line, which is preceded by blanks in the file.
 pub(crate) fn read(
     text: &str,
     is_indented: bool,

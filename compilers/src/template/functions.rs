@@ -31,7 +31,7 @@ const PROJECT: [&str; 9] = [
     "as_sql_list",
 ];
 
-/// Returns true if a template can call a function.
+/// Returns true if templates have a function of this name, including functions that are refused with a reason.
 pub(super) fn is_known(name: &str) -> bool {
     BUILTIN.contains(&name)
         || PROJECT.contains(&name)

@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use watershed_api::operations::Role;
 
-/// The name that stands for all instances.
+/// Name that stands for all instances.
 pub const ALL_INSTANCES: &str = "*";
 
-/// A role among those of which each may all that the ones before may.
+/// A level of access; each includes the levels before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// See how things stand, and ask under policies.
+    /// Read statuses and run queries under policies.
     Read,
-    /// Set resources to work.
+    /// Run and control resources.
     Operate,
-    /// Change files.
+    /// Edit the project's files.
     Edit,
-    /// Copy and empty what is kept, and let others in.
+    /// Back up and delete stored data, and grant access to others.
     Admin,
 }
 
@@ -47,7 +47,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A grant of a level, without free SQL unless the level has it.
+    /// Creates a grant of a level. Free SQL is included from `edit` upwards.
     pub const fn new(level: Level) -> Self {
         Self {
             level,
@@ -55,18 +55,18 @@ impl Grant {
         }
     }
 
-    /// Returns the same grant with free SQL and rows that policies hide.
+    /// Adds free SQL, which includes rows that policies hide.
     #[must_use]
     pub const fn with_query(self) -> Self {
         Self { query: true, ..self }
     }
 
-    /// Returns the level.
+    /// Returns the grant's level of access.
     pub const fn level(self) -> Level {
         self.level
     }
 
-    /// Returns true if the grant lets its holder do what needs the role.
+    /// Returns true if the grant includes the role.
     pub fn allows(self, role: Role) -> bool {
         match role {
             Role::Read => true,
@@ -77,13 +77,13 @@ impl Grant {
         }
     }
 
-    /// Returns the roles that the grant stands for.
+    /// Returns all roles that the grant includes.
     pub fn roles(self) -> Vec<Role> {
         let all = [Role::Read, Role::Operate, Role::Edit, Role::Admin, Role::Query];
         all.into_iter().filter(|role| self.allows(*role)).collect()
     }
 
-    /// Returns what either of two grants allows.
+    /// Returns the union of two grants.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Grant {
         }
     }
 
-    /// Returns what both of two grants allow.
+    /// Returns the intersection of two grants.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl From<Grant> for String {
     }
 }
 
-/// The text is no role.
+/// The error of a text that names no valid role.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "\"{0}\" is no role: write `read`, `operate`, `edit` or `admin`, with `+query` behind it for free SQL"
@@ -148,24 +148,24 @@ impl TryFrom<String> for Grant {
     }
 }
 
-/// Roles by instance; `*` stands for all of them. Empty grants let nobody in anywhere.
+/// Grants by instance name; `*` stands for all instances. Empty means no access at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Grants(BTreeMap<String, Grant>);
 
 impl Grants {
-    /// A role on one instance, or on all with [`ALL_INSTANCES`].
+    /// Creates a grant on one instance, or on all with [`ALL_INSTANCES`].
     pub fn one(instance: impl Into<String>, grant: Grant) -> Self {
         Self(BTreeMap::from([(instance.into(), grant)]))
     }
 
-    /// Adds a role; one that is there already is widened, never narrowed.
+    /// Adds a grant on an instance, to a union with the existing grant.
     pub fn add(&mut self, instance: impl Into<String>, grant: Grant) {
         let entry = self.0.entry(instance.into()).or_insert(grant);
         *entry = entry.or(grant);
     }
 
-    /// Returns the role on an instance; none if it must look as if the instance did not exist.
+    /// Returns the grant on an instance; none if the instance must appear not to exist.
     pub fn on(&self, instance: &str) -> Option<Grant> {
         match (self.0.get(ALL_INSTANCES), self.0.get(instance)) {
             (Some(all), Some(own)) => Some(all.or(*own)),
@@ -173,22 +173,22 @@ impl Grants {
         }
     }
 
-    /// Returns the role on all instances, which operations of the service itself need.
+    /// Returns the grant on all instances, which operations of the service itself require.
     pub fn everywhere(&self) -> Option<Grant> {
         self.0.get(ALL_INSTANCES).copied()
     }
 
-    /// Returns instances and roles, by name.
+    /// Iterates over instances and grants, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Grant)> {
         self.0.iter().map(|(name, grant)| (name.as_str(), *grant))
     }
 
-    /// Returns true if nobody is let in anywhere.
+    /// Returns true if there is no grant on any instance.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns true if these grants allow nothing that `others` do not: who makes a token can't give more than they have.
+    /// Returns true if these grants are a subset of `others`, as required of a new token's grants and its maker's.
     pub fn are_within(&self, others: &Self) -> bool {
         self.0.iter().all(|(instance, grant)| {
             let held = match instance.as_str() {

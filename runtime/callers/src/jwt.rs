@@ -12,13 +12,12 @@ use thiserror::Error;
 
 pub use keys::{Fetch, FetchError, Keys};
 
-/// The most bytes of a JWT.
+/// The longest accepted JWT, in bytes.
 pub const JWT_MAX: usize = 8 * 1024;
-/// Seconds by which the clocks of provider and service may differ.
+/// Tolerated difference between the clocks of provider and service, in seconds.
 pub const LEEWAY_SECONDS: i64 = 30;
 
-/// The algorithms that are taken: a signature that only the provider can make. `none` and those with a shared secret are not among
-/// them.
+/// The accepted algorithms: asymmetric signatures only, neither `none` nor shared secrets.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -31,45 +30,45 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// The claims of a JWT that was believed.
+/// The claims of a verified JWT.
 pub type Claims = Map<String, Value>;
 
-/// The reason why a JWT is not believed. No text names a claim's value: the token may be somebody else's.
+/// The reason why a JWT is refused. Messages omit the claims' values, since the token may be stolen.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refused {
     /// The token is longer than [`JWT_MAX`].
     #[error("the token is longer than 8 KiB")]
     TooLong,
-    /// The token is no JWT.
+    /// The token can't be parsed as a JWT.
     #[error("the token is no JWT")]
     Malformed,
-    /// The algorithm is `none`, works with a shared secret, or does not fit the key.
+    /// The algorithm is not accepted, or does not fit the key.
     #[error("the token is signed in a way that is not taken")]
     Algorithm,
-    /// The header demands an extension.
+    /// The header requires an extension (`crit`), and none is supported.
     #[error("the token's header names an extension that is not known")]
     Critical,
-    /// The provider has no such key.
+    /// The provider publishes no key with the token's key id.
     #[error("the token is signed with a key that the provider does not have")]
     UnknownKey,
-    /// The signature is not the key's.
+    /// The signature does not match the provider's key.
     #[error("the token's signature is wrong")]
     Signature,
-    /// Issuer or audience are others.
+    /// The issuer or audience is another one.
     #[error("the token is for another service or of another provider")]
     NotForUs,
-    /// The token has ended, or says no end.
+    /// The token has expired, or has no expiry.
     #[error("the token has ended")]
     Over,
-    /// The token holds from later on.
+    /// The token is not valid yet.
     #[error("the token is not valid yet")]
     NotYet,
-    /// The provider's keys can't be had now.
+    /// The provider's keys can't be fetched.
     #[error(transparent)]
     Keys(#[from] FetchError),
 }
 
-/// A provider, and the service that its tokens are for.
+/// An identity provider, with the service's client id there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
     /// The `iss` of tokens, compared exactly.
@@ -78,14 +77,14 @@ pub struct Issuer {
     pub audience: String,
 }
 
-/// Believes the JWTs of one provider.
+/// Verifies the JWTs of one provider.
 pub struct Believer {
     issuer: Issuer,
     keys: Keys,
 }
 
 impl Believer {
-    /// Makes one, whose keys are fetched by `fetch` when the first token comes.
+    /// Creates the verifier of a provider's tokens. `fetch` fetches the keys when the first token arrives.
     ///
     /// Signatures are checked by `ring`. The crate `jsonwebtoken` knows one such provider for the process: it is named here, unless the
     /// process has named another.
@@ -95,7 +94,7 @@ impl Believer {
         Self { issuer, keys }
     }
 
-    /// Returns the claims of a JWT.
+    /// Verifies a JWT and returns its claims.
     ///
     /// # Errors
     /// The reason why the token is not believed.
@@ -145,7 +144,7 @@ impl Believer {
     }
 }
 
-/// Reads the header, and refuses what no key could mend.
+/// Parses the header of a JWT, and refuses algorithms and extensions that are not accepted.
 fn read_header(token: &str) -> Result<Header, Refused> {
     // A header with an algorithm that nobody knows can't be read at all, nor can `none`.
     let header = decode_header(token).map_err(|_| match is_of_three_parts(token) {
@@ -163,7 +162,7 @@ fn is_of_three_parts(token: &str) -> bool {
     token.split('.').count() == 3 && token.split('.').take(2).all(|part| !part.is_empty())
 }
 
-/// Refuses a token before and after its time. An end is required: a token without one would hold for ever.
+/// Refuses a token that is not valid yet, has expired or has no expiry.
 fn check_times(claims: &Claims, now: i64) -> Result<(), Refused> {
     let seconds = |name: &str| {
         claims

@@ -7,54 +7,54 @@ use serde_json::Value;
 use crate::grants::{Grant, Grants};
 use crate::jwt::Claims;
 
-/// The most values of one attribute that are kept, such as groups.
+/// The most values of an attribute that are kept, for example of groups.
 pub const VALUES_MAX: usize = 1_000;
-/// The most bytes of one value that is kept.
+/// The longest text that is kept as an attribute's value, in bytes.
 pub const VALUE_MAX: usize = 1_024;
 
-/// Attributes that policies see, by their names in the format: `email`, `domain`, `groups`, `name`, `admin`, and those that the
-/// configuration lists. What nobody said is absent, and never matches everything.
+/// Attributes for policies by name: `email`, `domain`, `groups`, `name`, `admin`, and further names from the
+/// configuration. Absent attributes never match everything.
 pub type Attributes = BTreeMap<String, Value>;
 
-/// A rule that gives a role: whoever has a claim of this value.
+/// A rule that grants access to everybody with a certain claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRule {
-    /// The claim's name.
+    /// Name of the claim.
     pub claim: String,
-    /// Its value, or one of its values, compared exactly.
+    /// Expected value, compared exactly; of a list, any element may match.
     pub value: String,
-    /// The instance, or [`ALL_INSTANCES`](crate::grants::ALL_INSTANCES).
+    /// Name of the instance, or [`ALL_INSTANCES`](crate::grants::ALL_INSTANCES).
     pub instance: String,
-    /// The role.
+    /// Access granted on the instance.
     pub role: Grant,
 }
 
-/// The meaning of claims, as the operator's configuration states it.
+/// The operator's configuration of the attributes and access that claims give.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// The claim of each attribute that has another name there, or that the format does not know.
+    /// Claims by the attribute that each provides, where the names differ.
     pub attributes: BTreeMap<String, String>,
-    /// Rules that give roles; each that holds adds to the others.
+    /// Rules that grant access; the grants of all matching rules are united.
     pub roles: Vec<RoleRule>,
 }
 
-/// Somebody who was recognized.
+/// An authenticated person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// The name in histories: the verified address, or what the provider calls the person.
+    /// Name in histories: the verified e-mail address, or else the provider's name for the person.
     pub name: String,
-    /// Roles by instance; empty for somebody whom no rule lets in.
+    /// Access by instance; empty if no rule matches.
     pub roles: Grants,
-    /// Attributes that policies see.
+    /// Attributes for policies.
     pub attributes: Attributes,
 }
 
-/// Attributes of the format with the claims that they come from.
+/// Attributes that are read from the claim of the same name.
 const KNOWN: [&str; 3] = ["groups", "name", "admin"];
 
 impl Mapping {
-    /// Makes a person of the claims of a token that was believed. `email`, and the `domain` that is made of it, count only where
-    /// the provider says that the address was verified.
+    /// Returns the person that the claims of a verified token describe. `email` and `domain` are set only if the
+    /// provider has verified the address.
     pub fn person(&self, claims: &Claims) -> Person {
         let is_verified = claims.get("email_verified") == Some(&Value::Bool(true));
         let email = claims
@@ -91,7 +91,7 @@ impl Mapping {
         }
     }
 
-    /// Makes a person of the address that a declared proxy names.
+    /// Returns the person with an e-mail address that a configured proxy has authenticated.
     pub fn named_by_proxy(&self, email: &str) -> Person {
         let claims = Claims::from_iter([
             ("email".to_owned(), Value::from(email)),
@@ -100,7 +100,7 @@ impl Mapping {
         self.person(&claims)
     }
 
-    /// Returns true for what only a verified address may say: no claim of another name stands in for it.
+    /// Returns true if an attribute or claim concerns the e-mail address, which the configuration can't remap.
     fn is_address(&self, attribute: &str, claim: &str) -> bool {
         ["email", "domain"].contains(&attribute) || claim == "email"
     }
@@ -120,7 +120,7 @@ impl Mapping {
     }
 }
 
-/// Returns true if a claim is a value or has it among its values.
+/// Returns true if a claim equals the value or is a list that contains the value.
 fn has(claim: &Value, wanted: &str) -> bool {
     match claim {
         Value::String(text) => text == wanted,
@@ -130,7 +130,7 @@ fn has(claim: &Value, wanted: &str) -> bool {
     }
 }
 
-/// Returns a value as an attribute: plain, or a list of plain ones. None for what no policy could compare.
+/// Returns a claim's value as an attribute, within limits of size; none for objects and texts that are too long.
 fn bounded(value: &Value) -> Option<Value> {
     let is_plain = |value: &Value| match value {
         Value::String(text) => text.len() <= VALUE_MAX,

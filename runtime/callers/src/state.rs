@@ -21,45 +21,45 @@ pub use answers::{Answer, Begun, CallKey, KEY_MAX, KEYS_MAX};
 pub use audit::{AuditEntry, AuditPage};
 pub use tokens::{Listed, TOKENS_MAX};
 
-/// Statements that make each version out of the one before.
+/// Migration scripts of the schema, one for each version.
 const MIGRATIONS: [&str; 1] = [include_str!("state/v1.sql")];
 
-/// The state can't be opened, read or written.
+/// An error of opening, reading or writing the state.
 #[derive(Debug, Error)]
 pub enum StateError {
-    /// Another process has the file.
+    /// Another process has opened the file.
     #[error("another process has `{path}` open")]
     InUse {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file is of a version that this program does not know.
+    /// The file has a newer schema than this program supports.
     #[error("`{path}` is of version {version}, and this program knows {known} at most")]
     Newer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Schema version of the file.
         version: u32,
-        /// The newest version that is known.
+        /// Newest supported schema version.
         known: u32,
     },
-    /// SQLite refuses.
+    /// SQLite has returned an error.
     #[error("the state of the service: {0}")]
     Database(#[from] sqlx::Error),
-    /// A row holds what no version of this program writes.
+    /// A row can't be decoded.
     #[error("the state of the service: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// The file can't be made.
+    /// The file can't be created.
     #[error("`{path}`: {error}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// The system's error.
         error: std::io::Error,
     },
 }
 
-/// The open state of a service.
+/// The open state file of a service.
 ///
 /// # Cancel safety
 /// Each call is one transaction: a dropped call has done all of its work or nothing.
@@ -69,7 +69,7 @@ pub struct State {
 }
 
 impl State {
-    /// Opens the file, or makes it, for this process alone.
+    /// Opens or creates the state file, exclusively for this process.
     ///
     /// # Errors
     /// When another process has it, when it is newer than this program, and when it can't be read or written.
@@ -123,7 +123,7 @@ impl State {
         })
     }
 
-    /// Closes the file.
+    /// Closes the state file.
     ///
     /// # Errors
     /// When SQLite can't move its journal into the file; nothing is lost then either.
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-/// Makes the file for its owner alone, unless it is there.
+/// Creates the file with access for its owner only, unless it exists.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);

@@ -7,70 +7,70 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grants;
 use crate::verifier::{Digest, Verifier, random};
 
-/// The beginning of every token, by which scanners of leaked secrets know one.
+/// Prefix of every token, by which scanners detect leaked ones.
 const PREFIX: &str = "wsd_";
-/// The bytes of an id, which is no secret.
+/// Length of a token's id in bytes; the id is not secret.
 const ID_BYTES: usize = 8;
-/// The bytes of a secret.
+/// Length of a token's secret, in bytes.
 const SECRET_BYTES: usize = 32;
 
-/// The time that a token lasts unless told otherwise, so that forgotten ones end.
+/// Default lifetime of a token, in days.
 pub const LIFE_DAYS: u16 = 90;
 /// The longest name of a token, in bytes.
 pub const NAME_MAX: usize = 128;
-/// The most operations that a token may be narrowed to.
+/// The most operations to which a token may be restricted.
 pub const OPERATIONS_MAX: usize = 128;
 
-/// A token as it is stored. The secret itself is nowhere but with its holder.
+/// A token as it is stored: without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// The id, which stands in the token and in every list.
+    /// Public id of the token, a part of its text.
     pub id: String,
-    /// The name for people, such as `nightly job`.
+    /// Name for people, such as `nightly job`.
     pub name: String,
-    /// Roles by instance.
+    /// Access by instance.
     pub roles: Grants,
-    /// Names of the operations that the token is for; none for all that its roles allow.
+    /// Names of the permitted operations; none for all that the grants allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<Vec<String>>,
-    /// The resources that the token is for, in the language of `--select`; empty for all.
+    /// Permitted resources, in the language of `--select`; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub select: Vec<String>,
-    /// The moment from which the token is refused, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub expires_ms: i64,
-    /// The digest of the secret, as hexadecimal digits.
+    /// SHA-256 of the secret, in hexadecimal digits.
     pub sha256: String,
-    /// The verifier for SQL clients; none if they can't sign in with the token.
+    /// SCRAM verifier for SQL clients; none if SQL sign-in is not permitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scram: Option<Verifier>,
 }
 
-/// A token with its secret, which is shown once.
+/// A new token with its secret, which is shown only once.
 pub struct Minted {
     /// The token as it is stored.
     pub token: Token,
-    /// The text for its holder: `wsd_ID_SECRET`.
+    /// Text for the holder: `wsd_ID_SECRET`.
     pub text: String,
 }
 
-/// The wishes for a new token.
+/// The properties of a token to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The name for people.
+    /// Name for people, such as `nightly job`.
     pub name: String,
-    /// Roles by instance.
+    /// Access by instance.
     pub roles: Grants,
-    /// Names of operations; none for all that the roles allow.
+    /// Names of the permitted operations; none for all that the grants allow.
     pub operations: Option<Vec<String>>,
-    /// A selection of resources; empty for all.
+    /// Permitted resources, in the language of `--select`; empty for all.
     pub select: Vec<String>,
-    /// The moment of the end, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub expires_ms: i64,
 }
 
 impl Token {
-    /// Makes a token with a secret of 256 random bits.
+    /// Creates a token with a secret of 256 random bits.
     ///
     /// # Panics
     /// When the system has no random bytes.
@@ -92,18 +92,18 @@ impl Token {
         Minted { token, text }
     }
 
-    /// Returns true if the presented secret is this token's. Takes the same time wherever the two differ.
+    /// Returns true if the presented secret is this token's, in constant time.
     pub fn is_held_by(&self, presented: &Presented<'_>) -> bool {
         // A file may hold a digest that none is.
         Digest::from_hex(&self.sha256).is_some_and(|digest| digest == Digest::of(presented.secret))
     }
 
-    /// Returns true if the token has ended at a moment.
+    /// Returns true if the token has expired.
     pub fn is_over(&self, now_ms: i64) -> bool {
         self.expires_ms <= now_ms
     }
 
-    /// Returns true if the token is for an operation of this name, as far as the token is narrowed.
+    /// Returns true if the token is not restricted to other operations.
     pub fn is_for(&self, operation: &str) -> bool {
         self.operations
             .as_ref()
@@ -119,23 +119,22 @@ impl fmt::Debug for Minted {
     }
 }
 
-/// A token as somebody sent it: well formed, and not yet believed.
+/// A well-formed token from a request, not verified yet.
 #[derive(Clone, Copy)]
 pub struct Presented<'a> {
-    /// The id.
+    /// Public id, by which the stored token is found.
     pub id: &'a str,
     secret: &'a str,
 }
 
 impl<'a> Presented<'a> {
-    /// Reads a token. None if the text is none, or if a sign of it was lost or changed: that is known without a look into
-    /// the store.
+    /// Parses a token; none if the text has another form or its checksum is wrong.
     pub fn read(text: &'a str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         Self::of_parts(id, secret)
     }
 
-    /// Reads id and secret that were sent apart, as SQL clients send a user and a password.
+    /// Parses an id and a secret that SQL clients send as user and password.
     pub fn of_parts(id: &'a str, secret: &'a str) -> Option<Self> {
         let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if id.len() != 2 * ID_BYTES
@@ -158,10 +157,10 @@ impl fmt::Debug for Presented<'_> {
     }
 }
 
-/// The digits of a checksum.
+/// Length of the checksum, in hexadecimal digits.
 const CHECKSUM: usize = 8;
 
-/// The CRC-32 of id and secret: a token that was cut or mistyped is told from a wrong one.
+/// Returns the CRC-32 of id and secret, by which mistyped tokens are detected without the store.
 fn checksum(id: &str, secret: &str) -> String {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(id.as_bytes());

@@ -10,14 +10,15 @@ use ring::{digest, hmac, pbkdf2};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-/// Rounds of a verifier's key: as Postgres has them. The secret has 256 random bits, so that more rounds would protect nothing.
+/// Iterations of the key derivation, the same number as in Postgres. Secrets have 256 random bits, so more would add no
+/// protection.
 pub const ROUNDS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
-/// The bytes of a salt.
+/// Length of a salt, in bytes.
 const SALT_BYTES: usize = 16;
-/// The bytes of a key.
+/// Length of a key, in bytes.
 const KEY_BYTES: usize = digest::SHA256_OUTPUT_LEN;
 
-/// The SHA-256 of a secret. Comparing two takes the same time wherever they differ.
+/// The SHA-256 of a secret, compared in constant time.
 #[derive(Clone, Copy, Eq)]
 pub struct Digest([u8; KEY_BYTES]);
 
@@ -30,7 +31,7 @@ impl Digest {
         Self(bytes)
     }
 
-    /// Reads 64 hexadecimal digits; none if the text is something else.
+    /// Parses 64 hexadecimal digits; none if the text has another form.
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut bytes = [0; KEY_BYTES];
         if text.len() != 2 * KEY_BYTES || !text.is_ascii() {
@@ -60,24 +61,24 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The verifier of SCRAM-SHA-256 (RFC 5802, RFC 7677), with which SQL clients prove that they have a secret.
+/// A SCRAM-SHA-256 verifier (RFC 5802, RFC 7677), against which SQL clients prove their secret.
 ///
 /// As text it has the form in which Postgres keeps verifiers: `SCRAM-SHA-256$ROUNDS:SALT$STORED_KEY:SERVER_KEY`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Verifier {
-    /// Rounds of the derivation.
+    /// Iterations of the key derivation.
     pub rounds: NonZeroU32,
-    /// The salt.
+    /// Random salt of the key derivation.
     pub salt: Vec<u8>,
-    /// The digest of the client's key.
+    /// SHA-256 of the client key.
     pub stored_key: [u8; KEY_BYTES],
-    /// The key with which the server proves that it knows the verifier.
+    /// Key with which the server proves that it knows the verifier.
     pub server_key: [u8; KEY_BYTES],
 }
 
 impl Verifier {
-    /// Makes the verifier of a secret, with a salt of its own.
+    /// Derives the verifier of a secret, with a random salt.
     ///
     /// # Panics
     /// When the system has no random bytes.
@@ -112,7 +113,7 @@ impl Verifier {
         }
     }
 
-    /// Returns true if the verifier is that of the secret.
+    /// Returns true if the verifier was derived from the secret.
     pub fn is_of(&self, secret: &str) -> bool {
         let made = Self::with_salt(secret, &self.salt, self.rounds);
         made.stored_key.ct_eq(&self.stored_key).into()
@@ -161,7 +162,7 @@ impl TryFrom<String> for Verifier {
     }
 }
 
-/// Returns random bytes of the system.
+/// Returns random bytes from the operating system.
 ///
 /// # Panics
 /// When the system has none: going on would make secrets that can be guessed.

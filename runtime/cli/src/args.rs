@@ -221,7 +221,7 @@ pub(super) struct Init {
 /// The template of a new project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Template {
-    /// Two models.
+    /// A small project with two models.
     #[default]
     Empty,
     /// A year of flights out of New York: five sources, twenty-two models, dashboards.

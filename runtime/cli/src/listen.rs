@@ -13,10 +13,10 @@ use super::console::Console;
 use super::failure::Failure;
 use watershed::program::Stop;
 
-/// The port of a service that names none: one fixed port, so that bookmarks last.
+/// Default address of a service. The port is fixed, so that bookmarks last.
 pub(super) const ADDRESS: &str = "127.0.0.1:7437";
 
-/// The place at which a service is reached.
+/// The address, path prefix, host names and authentication of a service.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) address: SocketAddr,
@@ -26,7 +26,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Reads what options say of an address; what they leave out is as given.
+    /// Validates the options for a service's address; options override the given defaults.
     ///
     /// # Errors
     /// A path or name that can't be one.
@@ -55,15 +55,15 @@ impl Place {
         })
     }
 
-    /// A service without instances, at this place.
+    /// Creates a service without instances, with this path prefix and these host names.
     pub(super) fn service(&self) -> Service {
         Service::new().below(&self.base).known_as(self.hosts.clone())
     }
 }
 
-/// A service that answers until it is ended.
+/// A service that is listening, until ended.
 pub(super) struct Listening {
-    /// The address, with the path that all stands below and no slash at its end.
+    /// URL of the service with its path prefix, without a slash at the end.
     address: String,
     service: Service,
     stop: CancellationToken,
@@ -71,7 +71,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Begins to answer.
+    /// Binds the address and starts to serve.
     ///
     /// # Errors
     /// When the address is taken, or can be reached from other machines.
@@ -127,13 +127,13 @@ impl Listening {
         })
     }
 
-    /// Returns the addresses of pages for people, by the name of an instance.
+    /// Returns a function from an instance's name to the URL of its console page.
     pub(super) fn pages(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + use<> {
         let address = self.address.clone();
         move |instance| format!("{address}/ui/{}", encoded(instance))
     }
 
-    /// Tells streams to end, takes no more requests, and waits for those that are under way.
+    /// Ends streams, accepts no more requests, and waits for running ones.
     pub(super) async fn end(self) {
         self.service.stop();
         self.stop.cancel();
@@ -141,7 +141,7 @@ impl Listening {
     }
 }
 
-/// Encodes a segment of a path.
+/// Percent-encodes a segment of a path.
 pub(super) fn encoded(segment: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let encode = |byte: u8| match is_plain(byte) {

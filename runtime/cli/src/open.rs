@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::listen::encoded;
 use super::project::Location;
 
-/// `open`
+/// Runs the command `open`.
 pub(super) fn open(console: &mut Console, shared: &Shared, args: &Open) -> Result<Exit, Failure> {
     choose_format(shared, &[Format::Text], Format::Text)?;
     let location = Location::find(shared, None)?;
@@ -25,7 +25,7 @@ pub(super) fn open(console: &mut Console, shared: &Shared, args: &Open) -> Resul
     Ok(Exit::Converged)
 }
 
-/// Returns the address of the project's page, or of a resource's.
+/// Returns the URL of the project's page, or of a resource's page.
 async fn address(shared: &Shared, location: &Location, name: Option<&str>) -> Result<String, Failure> {
     let known = output::<ops::Instances>(shared, location, NoInput {}).await?;
     let Some(mut address) = known.instances.into_iter().find_map(|one| one.address) else {
@@ -47,7 +47,7 @@ async fn address(shared: &Shared, location: &Location, name: Option<&str>) -> Re
     Ok(address)
 }
 
-/// Hands an address to the system's browser, which nobody waits for; returns false where there is none.
+/// Opens an address in the system's browser without waiting; returns false if there is no browser.
 fn hand_to_browser(address: &str) -> bool {
     let has_screen = || {
         ["DISPLAY", "WAYLAND_DISPLAY"]

@@ -22,10 +22,10 @@ use super::listen::{Listening, Place};
 use super::{memory, session, signals};
 use watershed::socket::Listener;
 
-/// The time after which a project that could not be opened is tried again.
+/// Delay before a project that failed to open is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// `serve`
+/// Runs the command `serve`.
 pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     refuse_options_of_one(shared)?;
@@ -70,7 +70,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
     })
 }
 
-/// Options that say something of one project have no meaning here, and are not passed over in silence.
+/// Refuses options that apply to a single project.
 fn refuse_options_of_one(shared: &Shared) -> Result<(), Failure> {
     let given = [
         (!shared.variables.is_empty(), "--env", "env_file"),
@@ -87,13 +87,13 @@ fn refuse_options_of_one(shared: &Shared) -> Result<(), Failure> {
     }
 }
 
-/// News of an instance.
+/// A change of an instance's state.
 enum News {
     Open(String),
     Failed(String, Problem),
 }
 
-/// Keeps all instances until they are to be closed, and has them closed by then.
+/// Keeps all instances open until the program stops, and closes them in time.
 async fn keep_all(
     console: &mut Console,
     shared: &Shared,
@@ -146,7 +146,7 @@ async fn keep_all(
     }
 }
 
-/// Returns the options of an instance.
+/// Returns the options for opening a project's instance.
 fn options(shared: &Shared, served: &Served) -> Options {
     Options {
         environment: served.environment.clone(),
@@ -164,15 +164,15 @@ fn options(shared: &Shared, served: &Served) -> Options {
     }
 }
 
-/// Keeps one instance: opens it, and opens it again where it could not be or has lost its state.
+/// The task that keeps one instance open: retries a failed opening, and reopens an instance that has lost its state.
 struct Keeper {
     runtime: Runtime,
     options: Options,
     name: String,
-    /// The address of the instance's page for people.
+    /// URL of the instance's console page.
     page: String,
     service: Service,
-    /// Cancelled when instances are to be closed.
+    /// Token that is cancelled when instances must be closed.
     closing: CancellationToken,
     opening: Arc<Semaphore>,
     tell: tokio::sync::mpsc::Sender<News>,
@@ -214,7 +214,7 @@ impl Keeper {
         }
     }
 
-    /// The problem as it leaves over HTTP: the instance's name stands for its folder.
+    /// Replaces the path of the project's folder in a problem by the instance's name, for HTTP responses.
     fn without_folder(&self, mut problem: Problem) -> Problem {
         let root = self.options.root.display().to_string();
         problem.message = problem.message.replace(&root, &self.name);
@@ -253,7 +253,7 @@ impl Keeper {
         session::open_instance(&self.runtime, &state, self.options.clone(), lock).await
     }
 
-    /// Keeps an open instance until the program is asked to stop, or the instance is of no use any more: then returns why.
+    /// Keeps an instance open until the program stops or the instance fails; returns the failure.
     async fn stay(&self, instance: &Arc<Instance>, listener: Option<Listener>) -> Option<Problem> {
         let state = self.options.state_folder().ok()?;
         forget_early_end(&state.path());

@@ -163,7 +163,8 @@ pub(super) async fn close_instance(
     closed.map_err(|error| close_problem(&error, &state.path()))
 }
 
-/// Returns the exit code of a command after its output. Failing to write to a closed terminal is no failure.
+/// Returns the exit code of a command that has printed its output. A failure to write to a closed terminal counts as a
+/// hangup.
 pub(super) fn ended(shown: Result<Exit, Failure>, stop: &Stop) -> Result<Exit, Failure> {
     match shown {
         Err(failure) if failure.is_output() && stop.exit() == Some(Exit::HungUp) => Ok(Exit::HungUp),

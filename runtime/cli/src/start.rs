@@ -75,7 +75,7 @@ fn is_full(location: &Location, began: Time) -> bool {
     early_end(&location.state.path()).is_some_and(|ended| ended.at >= began)
 }
 
-/// Waits until the disk has more room than now and enough for any work, or until the program is stopped.
+/// Waits until the disk has more free space than now by a fixed amount, or until the program is stopped.
 async fn until_room(location: &Location, stop: &Stop) -> Option<Exit> {
     let path = location.state.path();
     let volume = || Volume::at_path(&path).ok();

@@ -58,7 +58,7 @@ impl<'f> Bench<'f> {
         Ok(Self::on(factory, scratch))
     }
 
-    /// Opens a bench on existing data.
+    /// Opens the engine on existing data for a test.
     pub(crate) fn on(factory: &'f dyn Factory, scratch: Box<dyn Scratch>) -> Self {
         Self {
             factory,

@@ -9,17 +9,17 @@ use watershed_schedule::{Zone, jiff};
 
 /// Version of the message document's schema.
 pub const SCHEMA: &str = "watershed.notification/1";
-/// The most rows that a message shows. A message points to data; it is no place to study them.
+/// The most rows of data that a message shows.
 pub const ROWS_MAX: usize = 10;
 /// The most characters of a single value in a message.
 pub const VALUE_MAX: usize = 200;
 
-/// The identity of a message to one receiver: the same for each attempt, so that the receiver can drop repetitions.
+/// The identity of a message to one receiver, the same for each attempt, so that the receiver can drop duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key(String);
 
 impl Key {
-    /// Returns the key of a sender's message to a receiver about a moment.
+    /// Returns the key of a message from its sender, moment, verdict and receiver.
     #[must_use]
     pub fn new(sender: Uid, moment: Timestamp, verdict: &str, receiver: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -87,13 +87,13 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The identity of a mail's picture inside the mail.
+/// Content id of the picture inside a mail.
 pub const PICTURE: &str = "line@watershed";
 
 /// The largest file that is attached to a mail, in bytes; mail servers refuse more.
 pub const ATTACHED_MAX: u64 = 10 << 20;
 
-/// A file that a message refers to. The file stays in place until the message is delivered.
+/// A file that a message refers to. The file is kept until the message is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     /// File name that receivers see.
@@ -117,13 +117,13 @@ impl Attachment {
         self.bytes <= ATTACHED_MAX
     }
 
-    /// Returns the address at which receivers find it; none if it lies on the machine that sends alone.
+    /// Returns the URL of the file; none if the file is reachable only on the sending machine.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         Some(self.link.as_str()).filter(|link| *link != self.path)
     }
 
-    /// Returns the words that say where it is, without its address and without paths of the machine that sends.
+    /// Returns a sentence on where the file is found, without its URL and without local paths.
     #[must_use]
     pub fn described(&self, is_attached: bool) -> String {
         let name = format!("{} ({})", shown(&self.name), size(self.bytes));
@@ -135,7 +135,7 @@ impl Attachment {
     }
 }
 
-/// A size in words: `640 bytes`, `12.4 kB`.
+/// Formats a size for people: `640 bytes`, `12.4 kB`.
 fn size(bytes: u64) -> String {
     const STEPS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match STEPS.into_iter().find(|(step, _)| bytes >= *step) {
@@ -146,21 +146,21 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A number over time, as a mail draws it.
+/// A time series, as the chart in a mail shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// The name of the number.
+    /// Name of the measured value.
     pub label: String,
-    /// The first and the last time, as people read them.
+    /// First and last time, formatted for people.
     pub times: [String; 2],
-    /// The least and the greatest value, as people read them.
+    /// Lowest and highest value, formatted for people.
     pub bounds: [String; 2],
-    /// The values in the order of time, in thousandths of the way from the least to the greatest.
+    /// Values in the order of time, scaled from 0 (the lowest) to 1,000 (the highest).
     pub heights: Vec<u16>,
 }
 
 impl Series {
-    /// Returns the line below the picture.
+    /// Returns the caption below the chart.
     #[must_use]
     pub fn caption(&self) -> String {
         let ([from, until], [least, most]) = (&self.times, &self.bounds);
@@ -179,7 +179,7 @@ pub struct Message {
     pub project: String,
     /// The resource that sends the message.
     pub sender: Sender,
-    /// Verdict in a word: `fail`, `error`, `recovered`; `report` for a report.
+    /// Verdict as one word: `fail`, `error`, `recovered`; `report` for a report.
     pub verdict: String,
     /// Time that the message is about (RFC 3339).
     pub moment: String,
@@ -189,12 +189,12 @@ pub struct Message {
     pub text: String,
     /// Further labelled values.
     pub facts: Vec<Fact>,
-    /// Rows that the message is about; none if there are none.
+    /// Rows that the message shows; none for messages without data.
     pub table: Option<Table>,
-    /// File that the message is about; none if there is none.
+    /// File that the message refers to; none for messages without a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
-    /// The number over time that its rows are; none for other rows.
+    /// Time series that the message's rows form; none for other rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
     /// True for a message that somebody sends to try out the delivery.
@@ -207,7 +207,7 @@ pub fn instant(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-/// Returns an instant in words, by the clock of a zone: `26 November 2026, 17:02 (Berlin)`. A zone that is not known is universal time.
+/// Formats an instant in a time zone for people: `26 November 2026, 17:02 (Berlin)`. An unknown zone counts as UTC.
 #[must_use]
 pub fn in_words(at: Timestamp, zone: &str) -> String {
     let Ok(at) = jiff::Timestamp::from_millisecond(at.0) else {

@@ -2,22 +2,22 @@
 
 use plotters::prelude::{BitMapBackend, ChartBuilder, IntoDrawingArea as _, LineSeries, RGBColor, WHITE};
 
-/// Width and height in pixels: twice what mails show, for dense screens.
+/// Width and height in pixels: twice the displayed size, for high-resolution screens.
 const SIZE: (u32, u32) = (960, 160);
 const INK: RGBColor = RGBColor(31, 111, 235);
 
-/// A picture that could not be drawn.
+/// An error of drawing a picture.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DrawError {
-    /// The line itself.
+    /// The chart could not be drawn.
     #[error("{0}")]
     Line(String),
-    /// The form of the file.
+    /// The PNG could not be encoded.
     #[error(transparent)]
     Encoding(#[from] png::EncodingError),
 }
 
-/// Draws heights, from 0 to 1,000, from left to right.
+/// Draws values from 0 to 1,000 as a line from left to right, and returns a PNG.
 pub(crate) fn draw(heights: &[u16]) -> Result<Vec<u8>, DrawError> {
     let mut pixels = vec![0; SIZE.0 as usize * SIZE.1 as usize * 3];
     line(&mut pixels, heights).map_err(|error| DrawError::Line(error.to_string()))?;

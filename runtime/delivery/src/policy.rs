@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use watershed_controller::Timestamp;
 
-/// The most attempts of a message. With the delays between them, they outlast an outage of an evening.
+/// The most attempts for a message. With the delays between them, they outlast an outage of several hours.
 pub const ATTEMPTS: u32 = 12;
 /// Delay after the first failed attempt.
 pub const WAIT_FIRST: Duration = Duration::from_secs(10);
 /// The longest delay, unless the receiver requests one.
 pub const WAIT_MAX: Duration = Duration::from_secs(3_600);
-/// The longest delay that a receiver may request; a longer one is taken for a mistake of units.
+/// The longest delay that a receiver may request; a longer one, most likely a mistake of units, is reduced to this.
 pub const ASKED_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Retention of a delivered message, for looking up whether it was sent.
 pub const KEEP_DELIVERED: Duration = Duration::from_secs(7 * 24 * 3_600);

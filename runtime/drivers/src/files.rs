@@ -110,7 +110,7 @@ pub enum FilesError {
         /// Path as the user wrote it.
         path: String,
     },
-    /// The system refused the access.
+    /// The file can't be opened or read.
     #[error("can't read \"{path}\"")]
     Io {
         /// Path at which the access failed.

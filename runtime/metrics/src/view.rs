@@ -137,7 +137,7 @@ pub enum MeasureKind {
     Window,
 }
 
-/// A dimension with the grain that its times are cut to.
+/// A dimension to group by, with the grain to which its times are truncated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
     /// The name of the dimension to group by.

@@ -83,8 +83,8 @@ pub enum PlannedWork {
     Nothing,
 }
 
-/// Returns the forecast of a run, with resources after the ones they read and deleted ones at the end. Resources that
-/// are not `chosen` are not built.
+/// Returns the forecast of a run in dependency order, with deleted resources at the end. Resources that are not
+/// `chosen` are not built.
 ///
 /// # Errors
 /// When the engine's cancel token ends it.

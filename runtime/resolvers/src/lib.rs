@@ -274,7 +274,7 @@ impl Resolvers<'_> {
         })
     }
 
-    /// Returns the scope of templates in the request.
+    /// Returns the variables, user and arguments that templates of the request can read.
     fn scope(&self, ask: &Ask<'_>) -> Result<Scope, ResolveError> {
         Ok(Scope {
             environment: self.views.environment.to_owned(),

@@ -193,7 +193,7 @@ fn end_of_range(part: &Value) -> Result<Option<(String, String, &'static str)>, 
     Ok(Some((time.to_owned(), expression.to_owned(), end)))
 }
 
-/// Reads `ORDER BY`, by names or positions of columns.
+/// Converts an `ORDER BY` clause, whose terms are column names or positions.
 fn sort(modifier: &Value, names: &[String]) -> Result<Value, String> {
     let orders = modifier.get("orders").and_then(Value::as_array);
     let by = |order: &Value| {

@@ -11,7 +11,8 @@ use super::{Resources, api};
 /// Name by which data blocks choose this resolver.
 pub const RESOLVER: &str = "resource_status";
 
-/// Returns the query over the statuses of resources that a data block of `own` asks for; none for other data blocks.
+/// Returns the SQL query over resource statuses for a data block of resource `own`; none for data blocks that ask no
+/// statuses.
 pub fn reported(data: &DataResolver, resources: &dyn Resources, own: &Key) -> Option<String> {
     let asks_api = |name: &str| {
         let row = resources.find(&Key::new(api::KIND, name))?;

@@ -51,7 +51,7 @@ fn without(script: &Script, range: std::ops::Range<usize>) -> Script {
     script
 }
 
-/// Returns scripts in which one interruption of a step is replaced by an action after the step.
+/// Returns smaller scripts, each of which ends a step before an interruption and acts after the step instead.
 fn at_rest(script: &Script, at: usize) -> Vec<Script> {
     let step = &script.steps[at];
     let mut all = Vec::new();

@@ -7,6 +7,6 @@ pub(super) struct Sight<S> {
     pub(super) outside: S,
     /// States as text, by the names of their resources.
     pub(super) states: BTreeMap<String, Option<String>>,
-    /// Errors of failed resources, by the keys of these.
+    /// Errors of failed resources, by resource key.
     pub(super) failed: BTreeMap<String, String>,
 }

@@ -139,8 +139,8 @@ impl Watcher {
         }
     }
 
-    /// Lists all processes and nudges workloads that differ. A backend that does not answer delays no other: nothing is
-    /// concluded from its missing processes, and it is listed again after a delay.
+    /// Lists the processes of all backends, and nudges workloads whose processes differ. A backend that does not answer
+    /// delays no other backend, and its processes are not taken for missing.
     async fn scan(&self, backends: &[Arc<dyn Backend>], absent: &mut Absent) {
         let observations = &self.shared.observations;
         let (began, number) = (observations.clock(), *self.shared.scans.asked.borrow());

@@ -15,12 +15,12 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Names `ring` as the provider of the process, unless there is one.
+/// Installs `ring` as the process's provider of signature checks, unless another provider is installed.
 pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
 
-/// A key, and how a signature is checked with it.
+/// A public key with the algorithm of its signatures.
 struct Check {
     algorithm: Algorithm,
     key: Key,
@@ -50,7 +50,7 @@ impl Check {
     }
 }
 
-/// RSA with at least 2,048 bits.
+/// Returns the RSA parameters of an algorithm, with keys of at least 2,048 bits; none for other algorithms.
 fn rsa(algorithm: Algorithm) -> Option<&'static RsaParameters> {
     Some(match algorithm {
         Algorithm::RS256 => &signature::RSA_PKCS1_2048_8192_SHA256,

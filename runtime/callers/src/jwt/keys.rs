@@ -8,39 +8,39 @@ use serde::Deserialize;
 use thiserror::Error;
 use watershed_locks::Unpoisoned as _;
 
-/// Milliseconds for which keys are taken as they were fetched.
+/// The time for which fetched keys are fresh, in milliseconds.
 const KEPT_MS: i64 = 10 * 60_000;
-/// Milliseconds between two looks for a key that is not known: made-up names must not make the service call the provider.
+/// The shortest interval between two fetches in milliseconds, so that unknown key ids can't flood the provider.
 const BETWEEN_LOOKS_MS: i64 = 60_000;
-/// The most keys of a provider that are kept.
+/// The most keys of a provider that are cached.
 const KEYS_MAX: usize = 64;
 
-/// The provider's keys can't be had.
+/// The error of a failed fetch of the provider's keys.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the keys of the identity provider can't be fetched: {0}")]
 pub struct FetchError(pub String);
 
-/// Fetches a document of the provider: over HTTPS, with bounds of size and time, and without redirects to elsewhere.
+/// Fetches a provider's documents over HTTPS, with limits of size and time, and without redirects to other hosts.
 pub trait Fetch: Send + Sync + 'static {
-    /// Returns the document's text.
+    /// Fetches a document's text.
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, FetchError>>;
 }
 
-/// The keys of one provider.
+/// The cached public keys of one provider.
 pub struct Keys {
     issuer: String,
     fetch: Arc<dyn Fetch>,
     known: Mutex<Known>,
-    /// Held while keys are fetched, so that many callers wait for one fetch.
+    /// Lock held during a fetch, so that concurrent callers share one fetch.
     fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Known {
     keys: Vec<Jwk>,
-    /// The time of the last fetch that came to an end; none before the first.
+    /// Time of the last successful fetch, in milliseconds since 1970; none before the first.
     fetched_ms: Option<i64>,
-    /// The time of the last try.
+    /// Time of the last attempt to fetch, in milliseconds since 1970; none before the first.
     tried_ms: Option<i64>,
 }
 
@@ -60,7 +60,7 @@ impl Keys {
         }
     }
 
-    /// Returns the key of this name; without a name the provider's only key. None if there is none.
+    /// Returns the key with an id, or without an id the provider's only key; none if there is no such key.
     pub(super) async fn find(&self, name: Option<&str>, now_ms: i64) -> Result<Option<Jwk>, FetchError> {
         let look = self.known().look(name, now_ms);
         let wait = match look {
@@ -124,13 +124,13 @@ impl Keys {
     }
 }
 
-/// A look at the keys that are known.
+/// The result of a lookup in the cached keys.
 enum Look {
-    /// No fetch could tell more now.
+    /// The result is final: the key is fresh, or a fetch is not allowed yet.
     Done(Option<Jwk>),
-    /// The key is known, and it is time to fetch the keys anew.
+    /// The key was found, and the cache is due for a fetch.
     Stale(Jwk),
-    /// The key is not known, and a fetch may find it.
+    /// The key was not found, and a fetch may find it.
     Unknown,
 }
 
@@ -161,7 +161,7 @@ impl Known {
     }
 }
 
-/// Returns true if a moment lies less than `span_ms` back. A clock that was set back counts as a long time.
+/// Returns true if `at_ms` lies less than `span_ms` in the past. False if the clock was set back.
 fn is_within(at_ms: i64, now_ms: i64, span_ms: i64) -> bool {
     (0..span_ms).contains(&now_ms.saturating_sub(at_ms))
 }

@@ -4,53 +4,53 @@ use sqlx::Row as _;
 
 use super::{State, StateError};
 
-/// Milliseconds for which an answer is kept: a nightly job's retry comes within a day.
+/// Retention of an answer in milliseconds: a day, within which jobs retry.
 const KEPT_MS: i64 = 24 * 3_600_000;
-/// The longest key, in bytes.
+/// The longest idempotency key, in bytes.
 pub const KEY_MAX: usize = 255;
-/// The most keys that one principal has at a time.
+/// The most idempotency keys that are kept for a principal.
 pub const KEYS_MAX: i64 = 10_000;
 
-/// A call under a key of its caller's.
+/// A call with an idempotency key.
 #[derive(Debug, Clone, Copy)]
 pub struct CallKey<'a> {
-    /// The caller.
+    /// Principal that makes the call.
     pub principal: &'a str,
-    /// The key.
+    /// Idempotency key, chosen by the caller.
     pub key: &'a str,
-    /// The digest of verb, path and body: another call under the same key is told from a repeated one.
+    /// Digest of verb, path and body, by which another call under the same key is detected.
     pub call: &'a [u8],
 }
 
-/// The answer to a call.
+/// The response to a call, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
+    /// HTTP status of the response.
     pub status: u16,
-    /// Headers that belong to the answer, as JSON.
+    /// Stored headers of the response, as JSON.
     pub headers: String,
-    /// The body.
+    /// Body of the response.
     pub body: Vec<u8>,
 }
 
-/// The state of a key when a call comes with it.
+/// The state of an idempotency key at the arrival of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    /// The key is new, or its process died before the answer: the work is to be done.
+    /// The key is new, or the former attempt died with its process: carry out the call.
     Now,
-    /// The work was done: this was the answer.
+    /// The call was answered before, with this response.
     Before(Answer),
-    /// The call is being worked on.
+    /// The call is still being carried out.
     Working,
-    /// The key belongs to another call.
+    /// The key was used for another call.
     Another,
-    /// The principal has [`KEYS_MAX`] keys.
+    /// The principal has [`KEYS_MAX`] keys already.
     TooMany,
 }
 
 impl State {
-    /// Notes that work begins under a key. `is_working` tells whether this process works on the key: what was begun before the
-    /// process started, and has no answer, died with its process.
+    /// Records the beginning of a call under its key. `is_working` tells whether this process carries out the call; an
+    /// unanswered call of an earlier process is begun again.
     ///
     /// # Errors
     /// When the state can't be read or written.
@@ -105,7 +105,7 @@ impl State {
         })
     }
 
-    /// Keeps the answer to a call.
+    /// Stores the response to a call.
     ///
     /// # Errors
     /// When the state can't be written.

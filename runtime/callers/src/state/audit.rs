@@ -5,44 +5,44 @@ use sqlx::Row as _;
 
 use super::{State, StateError};
 
-/// Milliseconds for which an entry is kept: ninety days.
+/// Retention of an entry in milliseconds: ninety days.
 const KEPT_MS: i64 = 90 * 24 * 3_600_000;
-/// The most entries that are kept, whatever their age: a flood must not fill the disk.
+/// The most entries that are kept, so that a flood can't fill the disk.
 const ENTRIES_MAX: i64 = 1_000_000;
 
-/// An operation that was asked for.
+/// An audited operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// The time, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The caller: a person's address, or a token's id.
+    /// Caller: a person's e-mail address, or a token's id.
     pub principal: String,
-    /// The protocol, such as `http`.
+    /// Protocol of the call, such as `http`.
     pub protocol: String,
-    /// The instance; none for operations of the service itself.
+    /// Instance of the call; none for operations of the service itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The operation.
+    /// Name of the operation.
     pub operation: String,
-    /// The resource, file or id that it was for; none where it names none.
+    /// Resource, file or id that the operation concerns; none if it concerns no single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The code of the refusal; none if it was carried out.
+    /// Problem code of the refusal; none if the operation was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// A page of the audit.
+/// A page of audit entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditPage {
-    /// The entries, the newest first.
+    /// Entries of the page, the newest first.
     pub entries: Vec<AuditEntry>,
-    /// The number to go on before; none on the last page.
+    /// Number before which the next page begins; none on the last page.
     pub next: Option<i64>,
 }
 
 impl State {
-    /// Writes an entry down, and lets go of those that are too old or too many.
+    /// Stores an audit entry, and deletes entries that are too old or too many.
     ///
     /// # Errors
     /// When the state can't be written.
@@ -64,7 +64,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns entries, the newest first, from before a number on; at most `limit`.
+    /// Returns the page of entries before a number, the newest first, at most `limit`.
     ///
     /// # Errors
     /// When the state can't be read.

@@ -6,7 +6,7 @@ use super::{State, StateError};
 use crate::people::Attributes;
 
 impl State {
-    /// Keeps what a person who signed in was like. The address must be a verified one.
+    /// Stores the attributes of a person who has signed in. The e-mail address must be verified.
     ///
     /// # Errors
     /// When the state can't be written.
@@ -29,7 +29,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns the attributes of a person as they were last seen; none for somebody who never signed in.
+    /// Returns the last stored attributes of a person; none if the person never signed in.
     ///
     /// # Errors
     /// When the state can't be read.

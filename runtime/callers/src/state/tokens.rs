@@ -7,23 +7,23 @@ use sqlx::sqlite::SqliteRow;
 use super::{State, StateError};
 use crate::token::Token;
 
-/// The most tokens that are kept.
+/// The most tokens that are stored.
 pub const TOKENS_MAX: i64 = 10_000;
-/// Milliseconds between two notes of a token's use: a script that calls a hundred times a second writes once a minute.
+/// The shortest interval between two updates of a token's last use, in milliseconds, which bounds the writes.
 const BETWEEN_NOTES_MS: i64 = 60_000;
 
-/// A token with what was noted of it.
+/// A stored token with its history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// The token.
+    /// The stored token, without its secret.
     pub token: Token,
-    /// The time at which it was made, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub made_ms: i64,
-    /// The name of whoever made it.
+    /// Name of the caller who created the token.
     pub made_by: String,
-    /// The time of its last use, to the minute; none if it was never used.
+    /// Time of the last use in milliseconds since 1970, updated at most once a minute; none if never used.
     pub used_ms: Option<i64>,
-    /// The time at which it was revoked; none while it holds.
+    /// Time of revocation, in milliseconds since 1970; none if not revoked.
     pub revoked_ms: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ fn listed(row: &SqliteRow) -> Result<Listed, StateError> {
 }
 
 impl State {
-    /// Keeps a token. Returns false if [`TOKENS_MAX`] are kept already.
+    /// Stores a token. Returns false if [`TOKENS_MAX`] are stored already.
     ///
     /// # Errors
     /// When the state can't be written.
@@ -57,7 +57,7 @@ impl State {
         Ok(added.rows_affected() == 1)
     }
 
-    /// Returns a token by its id, also one that was revoked; none if there is none.
+    /// Returns the token with an id, also if revoked; none if the id is unknown.
     ///
     /// # Errors
     /// When the state can't be read.
@@ -82,7 +82,7 @@ impl State {
         rows.iter().map(listed).collect()
     }
 
-    /// Revokes a token for good. Returns false if there is none, or if it was revoked before.
+    /// Revokes a token for good. Returns false if the id is unknown or the token was revoked before.
     ///
     /// # Errors
     /// When the state can't be written.
@@ -96,7 +96,7 @@ impl State {
         Ok(revoked.rows_affected() == 1)
     }
 
-    /// Notes that a token was used, unless that was noted less than a minute ago.
+    /// Records the use of a token, at most once a minute.
     ///
     /// # Errors
     /// When the state can't be written.

@@ -18,58 +18,58 @@ use watershed_api::documents::Column;
 use super::columns::shortened;
 use super::rows::plain;
 
-/// The most bars: more are no picture.
+/// The most bars in a chart.
 const BARS_MAX: usize = 60;
-/// Lines of characters that a line over time takes.
+/// Height of a line chart in the terminal, in lines.
 const HEIGHT: u16 = 16;
-/// Terminal columns of a chart where the width is not known.
+/// Width of a chart in columns, if the terminal's width is unknown.
 const WIDTH: u16 = 100;
-/// Terminal columns that a bar's name takes at most.
+/// The longest name of a bar, in columns.
 const NAME_MAX: usize = 30;
-/// Width and height of a picture, in pixels.
+/// Width and height of an SVG chart, in pixels.
 const PICTURE: (u32, u32) = (960, 480);
 const INK: RGBColor = RGBColor(31, 111, 235);
 
-/// A reason why rows can't be drawn.
+/// The reason why rows can't be drawn as a chart.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChartError {
-    /// No column can be measured.
+    /// No column holds numbers.
     #[error("no column of the rows holds numbers, which a chart is made of")]
     NoNumbers,
-    /// Nothing is there.
+    /// There are no rows.
     #[error("there are no rows to draw")]
     NoRows,
-    /// The picture could not be made.
+    /// The SVG could not be drawn.
     #[error("the picture can't be drawn: {0}")]
     Picture(String),
 }
 
-/// A row in a chart.
+/// A row as a point or bar of a chart.
 #[derive(Debug)]
 struct Point {
-    /// The values that are no numbers, as people read them.
+    /// Label: the other values of the row, formatted for people.
     name: String,
-    /// The number as people read it.
+    /// Measured value, formatted for people.
     text: String,
-    /// The number.
+    /// Measured value, as a number.
     value: f64,
-    /// Seconds since 1970 began; none for rows without a time.
+    /// Seconds since 1970; none for rows without a time.
     time: Option<f64>,
 }
 
-/// A chart of the first number of rows by what else they hold.
+/// A chart of the first numeric column, labelled by the other columns.
 #[derive(Debug)]
 pub(crate) struct Chart {
-    /// The name of the number.
+    /// Name of the measured column.
     measure: String,
     points: Vec<Point>,
-    /// Rows that have no room.
+    /// Number of rows that exceed the limit of bars.
     left_out: usize,
     is_line: bool,
 }
 
 impl Chart {
-    /// Returns the chart of some rows. `texts` are the same rows as people read them.
+    /// Creates a chart of rows. `texts` are the same rows, formatted for people.
     ///
     /// # Errors
     /// When there is no row, or no number in them.
@@ -136,12 +136,12 @@ impl Chart {
         })
     }
 
-    /// Returns the number of rows that have no room in it.
+    /// Returns the number of rows that exceed the limit of bars.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Draws it in characters, in lines of at most `width` columns.
+    /// Draws the chart in characters, in lines of at most `width` columns.
     pub(crate) fn text(&self, width: Option<u16>) -> String {
         let width = width.unwrap_or(WIDTH);
         let mut text = format!("{}\n", shortened(&self.measure, usize::from(width)));
@@ -202,7 +202,7 @@ impl Chart {
         lines_of(&buffer)
     }
 
-    /// Returns the least and the greatest value of the axis; a line that does not rise has some room on either side.
+    /// Returns the lowest and highest value of the axis, with a margin if all values are equal.
     fn bounds(&self) -> [f64; 2] {
         let values = self.points.iter().map(|point| point.value);
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| {
@@ -216,7 +216,7 @@ impl Chart {
         [low - room, high + room]
     }
 
-    /// Draws it as SVG.
+    /// Draws the chart as SVG.
     ///
     /// # Errors
     /// When the picture can't be made.
@@ -283,7 +283,7 @@ impl Chart {
         Ok(())
     }
 
-    /// Returns the name at a place of the axis: of the nearest point in time, or of the bar.
+    /// Returns the label at a position of the axis: that of the nearest point or bar.
     #[allow(clippy::cast_precision_loss, reason = "there are few points")]
     fn name_at(&self, at: f64) -> String {
         let distance = |(index, point): &(usize, &Point)| match self.is_line {
@@ -301,7 +301,7 @@ impl Chart {
     }
 }
 
-/// A text on one line that moves no cursor, cut to the width of a name.
+/// Shortens a text to a label, with blanks for control characters.
 fn named(text: &str) -> String {
     let text: String = text
         .chars()
@@ -310,10 +310,10 @@ fn named(text: &str) -> String {
     shortened(&text, NAME_MAX)
 }
 
-/// The length of the longest bar, in parts.
+/// Length of the longest bar, in arbitrary units.
 const SCALE: u64 = 100_000;
 
-/// A bar's length. A negative number has none.
+/// Returns the length of a bar, from 0 to `SCALE`; 0 for negative values.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -327,7 +327,7 @@ fn scaled(value: f64, most: f64) -> u64 {
     }
 }
 
-/// Puts rows that all have a time into the order of time.
+/// Sorts points by time if all have a time.
 fn points_in_order(points: &mut [Point]) {
     if points.iter().all(|point| point.time.is_some()) {
         points.sort_by(|one, other| {
@@ -338,7 +338,7 @@ fn points_in_order(points: &mut [Point]) {
     }
 }
 
-/// A number with as many digits as an axis of this span needs.
+/// Formats a number with a precision that fits the axis's span.
 fn short(value: f64, span: f64) -> String {
     let digits = if span >= 20.0 {
         0
@@ -354,7 +354,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().filter(|number| number.is_finite())
 }
 
-/// Seconds since 1970 began, of a day or a time on a day.
+/// Returns a date or timestamp as seconds since 1970; none for other values.
 fn seconds(value: &Value) -> Option<f64> {
     let text = value.as_str()?;
     let zoned = text.parse::<jiff::Timestamp>().ok();
@@ -368,7 +368,7 @@ fn seconds(value: &Value) -> Option<f64> {
     zoned.or_else(local).map(|at| at.as_duration().as_secs_f64())
 }
 
-/// The lines of a buffer, without blanks at their ends.
+/// Returns the lines of a buffer, without trailing blanks.
 fn lines_of(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in 0..buffer.area.height {

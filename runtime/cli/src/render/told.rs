@@ -219,7 +219,7 @@ fn more_of(reason: &str, detail: &str) -> String {
     }
 }
 
-/// Renders the progress, as wide for any number: ` 3 of 40`.
+/// Renders the progress as ` 3 of 40`, padded to a constant width.
 fn progress(about: &Ended) -> String {
     let all = grouped(about.resources);
     format!("{:>1$} of {all}", grouped(about.ended), all.len())

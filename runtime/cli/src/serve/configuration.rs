@@ -19,10 +19,10 @@ use crate::failure::Failure;
 use crate::listen::ADDRESS;
 use watershed::Options;
 
-/// The bytes of a configuration or a file of variables: more than anybody writes.
+/// The largest configuration or file of variables, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// A configuration without a mistake.
+/// A validated configuration.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) listen: SocketAddr,
@@ -31,7 +31,7 @@ pub(super) struct Checked {
     pub(super) instances: Vec<Served>,
 }
 
-/// A project to be served.
+/// A project to serve as an instance.
 pub(super) struct Served {
     pub(super) name: String,
     pub(super) project: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Served {
 }
 
 impl std::fmt::Debug for Served {
-    /// Shows no value of a variable, for it may be a secret.
+    /// Formats without the values of variables, which may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Served")
             .field("name", &self.name)
@@ -49,8 +49,8 @@ impl std::fmt::Debug for Served {
     }
 }
 
-/// Reads and checks a configuration, and tells all that is wrong with it, as a document also that nothing is where somebody has
-/// asked; none if it is not to be used.
+/// Reads and validates a configuration, and prints all findings; none if there is an error. `is_asked` prints a JSON
+/// document even without findings.
 pub(super) fn check(
     console: &mut Console,
     file: &Path,
@@ -77,7 +77,7 @@ pub(super) fn check(
     Ok(checked.filter(|_| is_usable))
 }
 
-/// Shows what was found.
+/// Prints the findings, as text or as a JSON document.
 fn tell(
     console: &mut Console,
     found: &[Diagnostic],
@@ -109,13 +109,13 @@ fn tell(
     Ok(())
 }
 
-/// A configuration while it is read.
+/// The state of reading a configuration.
 struct Reading<'f> {
     file: &'f Path,
-    /// The folder from which relative paths start.
+    /// Folder against which relative paths are resolved.
     folder: PathBuf,
     found: Vec<Diagnostic>,
-    /// Those in files of variables, whose lines are not shown.
+    /// Findings in files of variables, whose lines are not shown.
     found_in_variables: Vec<Diagnostic>,
 }
 
@@ -170,14 +170,14 @@ impl<'f> Reading<'f> {
         });
     }
 
-    /// The folder that a path means, links followed as far as it is there.
+    /// Returns the absolute path of a project's folder, with links resolved if it exists.
     fn folder_of(&self, project: &Placed) -> PathBuf {
         let folder = self.folder.join(&project.text);
         let whole = std::path::absolute(&folder).unwrap_or(folder);
         whole.canonicalize().unwrap_or(whole)
     }
 
-    /// Refuses instances with one folder, or with one within another's: they would take each other's files for their own.
+    /// Refuses instances that share a folder, or whose folders lie within one another.
     fn refuse_overlaps(
         &mut self,
         instances: &BTreeMap<String, Instance>,
@@ -226,7 +226,7 @@ impl<'f> Reading<'f> {
         environment.text.clone()
     }
 
-    /// The variables of an instance's file, which nobody else may read.
+    /// Reads the variables of an instance's file, which only its owner may be able to read.
     fn variables(&mut self, instance: &Instance) -> BTreeMap<String, String> {
         let Some(named) = &instance.env_file else {
             return BTreeMap::new();

@@ -25,7 +25,7 @@ struct LogInner<T> {
     bounds: Bounds,
 }
 
-/// Bounds of a log, in bytes.
+/// Limits on the size of a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Bytes kept for later readers after all present ones have read them.

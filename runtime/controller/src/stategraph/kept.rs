@@ -18,7 +18,8 @@ pub(super) fn uid_of(graph: &str) -> Option<Uid> {
 /// Persister that writes the graph as the state of an invocation's resource, and waits until it is durable.
 pub(super) struct InState<R: Renderer> {
     context: Context<GraphReconciler<R>>,
-    /// Fingerprint of the graph in the catalog, which is not written again; none before the first.
+    /// Fingerprint of the graph in the catalog, so that an unchanged graph is not written again; none before the first
+    /// write.
     written: Option<Fingerprint>,
 }
 

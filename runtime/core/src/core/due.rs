@@ -79,8 +79,8 @@ impl Core {
         self.graph[slot].set_backed_off(0);
     }
 
-    /// Nudges every resource whose requeue, retry or resync is due within its kind's nudging interval. Costs time in
-    /// proportion to what is due within the longest of these intervals.
+    /// Nudges every resource whose requeue, retry or resync is due within its kind's nudging interval. The cost grows
+    /// with the number of timers due within the longest of these intervals.
     pub(super) fn nudge_what_is_due_soon(&mut self) {
         let longest = self.graph.kinds().longest_nudging_interval();
         let soon = self.timers.soon(self.now, longest).filter(|(slot, wait)| {

@@ -202,7 +202,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the invocation, unless it is abandoned.
+    /// Returns the running invocation; none if it is abandoned or nothing runs.
     pub(crate) fn run(&self) -> Option<&Running> {
         match &self.0 {
             Inner::Running(run) => Some(run),

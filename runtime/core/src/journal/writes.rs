@@ -261,8 +261,8 @@ fn repeated(
     Some(((last.epoch, last.id), repeats))
 }
 
-/// Returns true if the row already contains the result of this run, including requeue time and readiness. The remaining
-/// length of a wait does not matter.
+/// Returns true if the row already contains the result of this run, including requeue time and readiness; the remaining
+/// wait may differ.
 fn is_no_op(
     resource: &Resource,
     run: &Running,

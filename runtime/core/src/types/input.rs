@@ -147,7 +147,7 @@ pub enum Input {
     },
     /// The store has written this commit durably.
     Committed(CommitId),
-    /// The store could not write a commit, or does not know.
+    /// The commit failed in the store, or its result is unknown.
     CommitFailed {
         /// Id of the commit in question.
         commit: CommitId,

@@ -20,7 +20,7 @@ pub enum OptionsProblem {
     /// The name of a kind is invalid.
     #[error("{:?} can't be a kind: it {problem}", kind.as_str())]
     Kind {
-        /// Kind with the invalid name.
+        /// Kind whose name is invalid.
         kind: Kind,
         /// Reason why the name of the kind is invalid.
         problem: NameProblem,

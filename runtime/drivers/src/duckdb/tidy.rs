@@ -155,7 +155,7 @@ impl Sighting {
     }
 }
 
-/// Returns the builds whose tables must go: too old at the confirmed time, or beyond the limits.
+/// Returns the builds whose tables must be deleted from the trash: too old, or beyond the limits.
 fn victims(all: &[Trashed], limits: TrashLimits, seen_ms: Option<i64>) -> Vec<Uuid> {
     let keep = i64::try_from(limits.keep.as_millis()).unwrap_or(i64::MAX);
     let is_old = |it: &Trashed| seen_ms.is_some_and(|seen| seen.saturating_sub(it.at_ms) >= keep);

@@ -97,7 +97,7 @@ impl Setting {
     }
 }
 
-/// Creates our tables for migrations if they are missing.
+/// Creates the tables that record migrations, if they are missing.
 pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
     TABLES.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
 }

@@ -125,7 +125,7 @@ pub enum Step {
 /// The existing rows that new rows replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// No rows: the new ones are appended.
+    /// Nothing is replaced: the new rows are appended.
     Nothing,
     /// Rows with the same [key](Build::key).
     SameKey,

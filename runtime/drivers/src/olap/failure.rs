@@ -24,7 +24,7 @@ pub struct SqlError {
     pub class: String,
     /// The engine's message.
     pub message: String,
-    /// Hint for the author of the statement; none if there is none.
+    /// Advice for the author of the statement; none if the engine gives none.
     pub hint: Option<String>,
     /// Byte offset in the caller's statement; `None` if the engine reports none.
     pub offset: Option<usize>,

@@ -45,7 +45,7 @@ pub struct Answer {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Wait {
-    /// A number of seconds.
+    /// A wait as a number, in seconds.
     Seconds(f64),
     /// A text with units.
     Text(String),

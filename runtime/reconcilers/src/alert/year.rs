@@ -242,7 +242,7 @@ fn a_year_is_as_naive_lists_have_it_whenever_the_program_sleeps_and_the_clock_ju
     }
 }
 
-/// Simulates a year; failures print the seed.
+/// Simulates an alert's schedule over a year. Failures print the seed.
 fn year(schedule: &Schedule, ticks: &[Timestamp], midnights: &[Timestamp], seed: u64) {
     let mut random = Random(seed);
     let place = schedule.zone().name().unwrap_or_default().to_owned();

@@ -81,7 +81,8 @@ impl Check<'_> {
         Ok(found)
     }
 
-    /// Returns the texts that are not a single expression, which would break the statement around them.
+    /// Returns the field expressions that do not parse as a single expression. Such a text would break the statement
+    /// around it.
     async fn several(&self, prober: &Prober<'_>) -> Result<BTreeSet<String>, Error> {
         let texts = prober.expressions();
         if texts.is_empty() {

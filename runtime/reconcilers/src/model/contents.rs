@@ -28,7 +28,7 @@ pub(super) struct Reading {
     names_columns: bool,
     /// The largest nesting depth of JSON values.
     most_levels: usize,
-    /// True if an encoding is given which the engine may read as big-endian.
+    /// True if an encoding is declared, which may mean big-endian.
     says_encoding: bool,
 }
 

@@ -134,7 +134,7 @@ pub enum Object<'a> {
     },
 }
 
-/// The decision about an output.
+/// The action that a plan chooses for an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Build the output, in place of an existing one.

@@ -36,7 +36,7 @@ pub struct Meaning {
 pub enum Shape {
     /// A view, which names a query.
     View,
-    /// A table, with rows of its own.
+    /// A table, which stores rows.
     Table,
 }
 

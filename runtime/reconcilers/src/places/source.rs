@@ -31,8 +31,8 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX / 2)
 }
 
-/// Returns the byte of `text` that byte `offset` of `sent` came from; inside rendered output, the start of the
-/// template. Texts are compared line by line unless templates render line breaks.
+/// Maps a byte offset in the rendered text `sent` back to its template `text`. An offset inside rendered output maps to
+/// the start of its expression.
 fn in_text(text: &str, sent: &str, offset: usize) -> usize {
     let lines = |text: &str| text.split('\n').count();
     if lines(text) != lines(sent) {

@@ -18,7 +18,7 @@ use crate::surroundings::{For, data_or_legacy, instant};
 /// The largest number of rows of a file.
 pub const ROWS_MAX: u64 = 1_000_000;
 
-/// The inputs for making a report's file.
+/// The inputs for writing a report's file.
 pub struct Making<'a> {
     /// The resolvers that answer the report's query.
     pub resolvers: Resolvers<'a>,
@@ -150,7 +150,7 @@ impl Making<'_> {
         vec![title.to_owned(), message::in_words(moment, zone)]
     }
 
-    /// Writes the report's file.
+    /// Runs the report's query in the engine and exports the rows to a file.
     ///
     /// # Errors
     /// A question that can't be asked or answered, and a file that can't be written. Nothing is left of it then.

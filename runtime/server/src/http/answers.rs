@@ -12,24 +12,24 @@ use watershed_api::{Answer, Problem};
 
 use crate::instance::Instance;
 
-/// The seconds after which a call may be repeated that nobody took.
+/// Delay before a call may be repeated that the server did not take, in seconds.
 const RETRY_AFTER_S: u64 = 1;
 
-/// A problem on its way out.
+/// An error response: a problem as a JSON document.
 #[derive(Debug)]
 pub(super) struct Refused {
     document: Box<ProblemDocument>,
 }
 
 impl Refused {
-    /// Returns the answer to a call that can't be served, below a path.
+    /// Returns the error response for a problem; `base` is the path prefix of its links.
     pub(super) fn new(problem: Problem, base: &str) -> Self {
         Self {
             document: Box::new(ProblemDocument::new(problem, base)),
         }
     }
 
-    /// The same under another status than that of its code.
+    /// Returns the same response with another HTTP status than the default of its code.
     pub(super) fn with_status(mut self, status: StatusCode) -> Self {
         self.document.status = status.as_u16();
         self
@@ -54,7 +54,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Returns a document as it leaves: without the folder of the project.
+/// Returns a document as JSON, without the path of the project's folder.
 pub(super) fn document(document: &impl Serialize, instance: &Instance) -> Value {
     let mut value = serde_json::to_value(document).unwrap_or_default();
     let root = instance.project.root.display().to_string();
@@ -62,7 +62,7 @@ pub(super) fn document(document: &impl Serialize, instance: &Instance) -> Value 
     value
 }
 
-/// Returns the document at the end of an answer.
+/// Returns the final document of an answer as JSON.
 pub(super) fn of_answer(answer: &Answer, instance: &Instance) -> Value {
     let value = document(answer, instance);
     // The answer of an operation is written under its name, and what has several forms under the form's.
@@ -82,7 +82,7 @@ fn only(value: Value) -> Value {
     }
 }
 
-/// Takes the key of the folder away, and the folder out of texts, but for rows.
+/// Removes the path of the project's folder from a document, except from rows of data.
 pub(super) fn without_folder(value: &mut Value, root: &str) {
     if let Value::Object(fields) = value {
         fields.remove("root");
@@ -107,7 +107,7 @@ fn strip(value: &mut Value, root: &str) {
     }
 }
 
-/// Returns a problem without the folder of the project.
+/// Returns a problem without the path of the project's folder.
 pub(super) fn problem(mut problem: Problem, instance: &Instance) -> Problem {
     let root = instance.project.root.display().to_string();
     let clean = |text: &str| text.replace(&format!("{root}/"), "").replace(&root, ".");
@@ -116,12 +116,12 @@ pub(super) fn problem(mut problem: Problem, instance: &Instance) -> Problem {
     problem
 }
 
-/// Returns an answer of JSON that was written before.
+/// Returns a JSON response from bytes that are already encoded.
 pub(super) fn written(bytes: impl Into<Body>) -> Response {
     of_type("application/json", bytes)
 }
 
-/// Returns an answer with the version that it is of, or 304 to whoever has that version.
+/// Returns a response with an ETag, or 304 if the caller has this version already.
 pub(super) fn versioned(media: &'static str, bytes: Vec<u8>, headers: &HeaderMap) -> Response {
     let version = etag(&bytes);
     let mut response = match has(headers, &version) {
@@ -142,7 +142,7 @@ pub(super) fn etag(bytes: &[u8]) -> String {
     format!("\"{}\"", &hash[..32])
 }
 
-/// Returns true if the caller names a version as one that it has.
+/// Returns true if the header `If-None-Match` names this version.
 fn has(headers: &HeaderMap, version: &str) -> bool {
     let named = headers.get_all(IF_NONE_MATCH).iter();
     let mut named = named
@@ -151,7 +151,7 @@ fn has(headers: &HeaderMap, version: &str) -> bool {
     named.any(|named| matches!(named.trim(), "*") || named.trim().trim_start_matches("W/") == version)
 }
 
-/// Returns an answer of a media type.
+/// Returns a response with a media type.
 pub(super) fn of_type(media: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     let media = HeaderValue::from_static(media);
@@ -159,7 +159,7 @@ pub(super) fn of_type(media: &'static str, body: impl Into<Body>) -> Response {
     response
 }
 
-/// Returns an answer of JSON.
+/// Returns a value as a JSON response.
 pub(super) fn json(value: &impl Serialize) -> Response {
     Json(value).into_response()
 }

@@ -22,19 +22,19 @@ use super::operations::{self, Choice};
 use super::service::{Open, Service};
 use super::{files, list, watch, words};
 
-/// The bytes of a body: longer than any statement of a person's.
+/// The largest body of a request, in bytes.
 pub(super) const LONGEST_BODY: usize = 1 << 20;
 
-/// A reason why a route has no answer.
+/// The error of a route.
 pub(super) enum Unanswered {
-    /// A problem, under the status of its code.
+    /// A problem, with the default HTTP status of its code.
     Problem(Problem),
-    /// A problem under another status.
+    /// A problem with another HTTP status.
     Status(Problem, StatusCode),
 }
 
 impl Unanswered {
-    /// Returns the answer, below a path.
+    /// Returns the error response; `base` is the path prefix of its links.
     pub(super) fn answer(self, base: &str) -> Response {
         match self {
             Self::Problem(problem) => Refused::new(problem, base).into_response(),
@@ -49,7 +49,7 @@ impl From<Problem> for Unanswered {
     }
 }
 
-/// Reads a body whole.
+/// Reads a whole body, within limits of size and time.
 pub(super) async fn read(body: Body, most: usize, patience: Duration) -> Result<Bytes, Unanswered> {
     // What says that it is too long is not waited for.
     if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
@@ -74,24 +74,24 @@ pub(super) async fn read(body: Body, most: usize, patience: Duration) -> Result<
     read.map_err(|_| late())?.map_err(too_long)
 }
 
-/// One call of a route.
+/// An HTTP call that was routed to an instance.
 pub(super) struct Call<'a> {
-    /// The service.
+    /// The service that received the call.
     pub(super) service: &'a Service,
-    /// The instance.
+    /// The instance that the call is for.
     pub(super) open: &'a Open,
-    /// The one who asks.
+    /// The authenticated caller.
     pub(super) caller: &'a Caller,
-    /// The head of the request.
+    /// Headers of the request.
     pub(super) headers: &'a HeaderMap,
-    /// The path of the instance.
+    /// Path of the instance, to build links from.
     pub(super) place: String,
-    /// The path of the request, as it came.
+    /// Path of the request before decoding.
     pub(super) raw: &'a str,
 }
 
 impl Call<'_> {
-    /// Begins work.
+    /// Stores a request and starts its work in the background.
     pub(super) async fn start(&self, request: Asked) -> Result<Response, Unanswered> {
         let started = operations::start(
             self.open,
@@ -106,7 +106,7 @@ impl Call<'_> {
         Ok(started?)
     }
 
-    /// Does an operation on what a selection stands for, or tells what that would be.
+    /// Carries out an operation on a selection of resources, or lists the selected resources if it is not confirmed.
     pub(super) async fn selected(&self, offer: &Offer, words: Value) -> Result<Response, Unanswered> {
         match operations::selected(self.open, offer, words)? {
             Choice::Asks(touched) => Ok(answers::json(&touched)),
@@ -115,7 +115,7 @@ impl Call<'_> {
         }
     }
 
-    /// Answers what HTTP alone has.
+    /// Answers a route that exists only over HTTP.
     pub(super) async fn own(
         &self,
         own: Own,
@@ -261,7 +261,7 @@ impl Call<'_> {
     }
 }
 
-/// Returns true for what goes on after the answer.
+/// Returns true if the operation continues after the response.
 fn is_work(request: &Asked) -> bool {
     matches!(
         request,

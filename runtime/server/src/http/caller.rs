@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use watershed_api::Problem;
 use watershed_api::operations::Role;
 
-/// The one who asks, as the server knows it.
+/// An authenticated caller with roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     name: String,
@@ -14,7 +14,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller who may do everything, under a name for the history.
+    /// Creates a caller with all roles; the name is shown in the history.
     pub fn owner(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -22,18 +22,18 @@ impl Caller {
         }
     }
 
-    /// Returns the name.
+    /// Returns the caller's name, as the history shows it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what the caller may do.
+    /// Returns the caller's roles.
     pub fn roles(&self) -> &[Role] {
         &self.roles
     }
 }
 
-/// Tells who asks, from the head of a request.
+/// Function that authenticates a request by its head.
 ///
 /// # Errors
 /// The problem with which a caller is turned away.

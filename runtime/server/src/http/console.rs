@@ -15,25 +15,25 @@ use rust_embed::Embed;
 use super::answers;
 use super::service::Service;
 
-/// The files that `make console` writes.
+/// The built files of the console, from `make console`.
 #[derive(Embed)]
 #[folder = "../../console/dist"]
 #[allow_missing = true]
 struct Files;
 
-/// The place in the page where the path stands below which the service is reached.
+/// The element of the page that holds the path prefix of the service.
 const BASE: &str = "<base href=\"/\" />";
 
-/// The policy of pages: they show what comes from here, and stand in no page of others.
+/// The `Content-Security-Policy` of pages: content of this server alone, and no framing by other sites.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; worker-src 'self'; \
                       connect-src 'self'; img-src 'self' data: blob:; base-uri 'self'; form-action 'none'; \
                       frame-ancestors 'none'";
-/// The parts of the machine that pages may ask for: none.
+/// The `Permissions-Policy` of pages: no camera, location, microphone, payment or USB device.
 const PERMISSIONS: &str = "camera=(), geolocation=(), microphone=(), payment=(), usb=()";
-/// Names of files carry their content's hash.
+/// The `Cache-Control` of files whose names contain a hash of their content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// Returns the page, which shows what its address says.
+/// Returns the console's page, which renders the view that the address names.
 pub(super) fn page(service: &Service) -> Response {
     let Some(page) = Files::get("index.html") else {
         let missing = "The console was not built: `make console` builds it.\n".to_owned();
@@ -44,7 +44,7 @@ pub(super) fn page(service: &Service) -> Response {
     shown(&String::from_utf8_lossy(&page.data), service.base())
 }
 
-/// Returns the page as it stands below a path, which has plain names alone and so needs no escapes.
+/// Returns the page for a path prefix. Prefixes consist of plain names, so nothing is escaped.
 fn shown(page: &str, base: &str) -> Response {
     let page = page.replacen(BASE, &format!("<base href=\"{base}/\" />"), 1);
     let mut response = answers::of_type("text/html; charset=utf-8", page);
@@ -68,7 +68,7 @@ fn shown(page: &str, base: &str) -> Response {
     response
 }
 
-/// Returns a file that the page asks for, in the smallest form that the browser reads.
+/// Returns a file of the console, in the smallest encoding that the browser accepts.
 pub(super) fn file(name: &str, headers: &HeaderMap) -> Response {
     let reads = headers
         .get(ACCEPT_ENCODING)
@@ -110,7 +110,7 @@ fn body(data: Cow<'static, [u8]>) -> Body {
     }
 }
 
-/// The media type of a file of the console; none of what no page asks for.
+/// Returns the media type of a console file; none for files that the page never requests.
 fn media(name: &str) -> Option<&'static str> {
     match name.rsplit_once('.')?.1 {
         "js" => Some("text/javascript; charset=utf-8"),

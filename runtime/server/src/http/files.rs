@@ -24,10 +24,10 @@ use crate::instance::{Instance, compiler_options};
 use crate::projection::Table;
 use crate::report::Hidden;
 
-/// The bytes of a public file: a large picture.
+/// The largest public file, in bytes.
 const LARGEST_PUBLIC: usize = 16 << 20;
 
-/// Media types of public files by their extension. Others are handed out as bytes.
+/// Media types of public files by extension. Other files are served as bytes.
 const MEDIA_TYPES: [(&str, &str); 14] = [
     ("avif", "image/avif"),
     ("css", "text/css; charset=utf-8"),
@@ -45,11 +45,11 @@ const MEDIA_TYPES: [(&str, &str); 14] = [
     ("woff2", "font/woff2"),
 ];
 
-/// The rules of one project about what is there for readers.
+/// The rules that decide which files of a project are readable.
 struct View {
-    /// The manifest alone.
+    /// The project with its manifest and no other files.
     project: Project,
-    /// The folders of the state that lie in the project.
+    /// State folders inside the project, which are never readable.
     state: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl View {
         }
     }
 
-    /// Returns true if a file or folder exists for readers.
+    /// Returns true if a reader may know that the file or folder exists.
     fn holds(&self, path: &str) -> bool {
         let mut parts = path.split('/');
         let is_kept_back = |part: &str| {
@@ -78,7 +78,7 @@ impl View {
             && !self.project.ignores(path)
     }
 
-    /// Returns true if a file is one of the project's.
+    /// Returns true if the file belongs to the project.
     fn has(&self, path: &str) -> bool {
         let is_page = path.rsplit('/').next().is_some_and(|name| {
             let stem = name.strip_suffix(".md");
@@ -87,7 +87,7 @@ impl View {
         self.holds(path) && (is_page || is_project_file(Path::new(path)))
     }
 
-    /// Returns true if a file is there for everybody.
+    /// Returns true if the file is public.
     fn shows(&self, path: &str) -> bool {
         let is_public = self
             .project
@@ -98,13 +98,13 @@ impl View {
     }
 }
 
-/// Returns true for a folder and what lies in it.
+/// Returns true if the path is the folder or lies inside the folder.
 fn is_below(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns true for files of variables, which nobody reads here.
+/// Returns true if the name ends in `.env`; such files hold variables and are never readable.
 fn is_env(name: &str) -> bool {
     name.len() >= 4
         && name.is_char_boundary(name.len() - 4)
@@ -120,7 +120,7 @@ fn below(root: &Path, path: &Path) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Refuses a path that could mean another one: parts that lead up or nowhere, and letters that others stand for.
+/// Refuses a path that could stand for another path: empty, `.` or `..` segments, and ambiguous characters.
 ///
 /// # Errors
 /// `bad-argument`.
@@ -145,7 +145,7 @@ fn check(path: &str, raw: &str) -> Result<(), Problem> {
     }
 }
 
-/// Lists the files of the project.
+/// Lists the readable files of the project.
 ///
 /// # Errors
 /// When the folder can't be listed, or holds more than a project may.
@@ -180,7 +180,7 @@ fn declared(table: &Table) -> BTreeMap<String, Vec<ResourceName>> {
     declared
 }
 
-/// Finds the files of the project. Blocks.
+/// Walks the project's folder for readable files. Blocks.
 fn found(instance: &Instance) -> Result<Vec<FileEntry>, Problem> {
     let view = View::of(instance);
     let folder = open_root(instance)?;
@@ -209,7 +209,7 @@ fn found(instance: &Instance) -> Result<Vec<FileEntry>, Problem> {
     Ok(files)
 }
 
-/// Reads a file of the project; `raw` is the path as it stood in the address.
+/// Reads a file of the project; `raw` is the path before decoding.
 ///
 /// # Errors
 /// `bad-argument` for a path that may mean another one, `unknown-name` where there is no such file for readers.
@@ -219,7 +219,7 @@ pub(super) async fn read(open: &Open, path: &str, raw: &str) -> Result<Vec<u8>, 
     blocking(move || content(&instance, &path, View::has, FileEvent::MAX_BYTES)).await
 }
 
-/// Reads a public file, and tells its media type; `raw` is the path as it stood in the address.
+/// Reads a public file and its media type; `raw` is the path before decoding.
 ///
 /// # Errors
 /// As [`read`].

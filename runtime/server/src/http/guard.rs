@@ -10,17 +10,17 @@ use watershed_api::{Code, Problem, hint};
 
 use super::answers::Refused;
 
-/// Names by which a machine reaches itself.
+/// Host names of loopback.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Media types of bodies that change something.
+/// Media types that the body of a request with effects may have.
 const BODIES: [&str; 3] = [
     "application/json",
     "application/cloudevents+json",
     "application/cloudevents-batch+json",
 ];
 
-/// Looks at the head of a request.
+/// Checks host, origin and media type of a request, against other sites that use the caller's browser.
 ///
 /// # Errors
 /// 421 for another name of the host, 403 for another origin, 415 for another body.
@@ -42,7 +42,7 @@ pub(super) fn check(parts: &Parts, hosts: &[String], base: &str) -> Result<(), R
         .map_err(|problem| Refused::new(problem, base).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
 }
 
-/// Returns the host that is asked, which must be named once.
+/// Returns the request's host, which must be named exactly once.
 fn host(parts: &Parts) -> Result<String, Problem> {
     let wrong = |what: &str| Problem::new(Code::BadArgument, format!("the request names {what}"));
     let mut named = parts.headers.get_all(HOST).iter();
@@ -62,7 +62,7 @@ fn host(parts: &Parts) -> Result<String, Problem> {
     }
 }
 
-/// Returns true if a host, with or without a port, is one of ours.
+/// Returns true if the host, with or without a port, is loopback or one of `hosts`.
 fn is_known(host: &str, hosts: &[String]) -> bool {
     let name = without_port(host);
     let is_it = |known: &str| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host);
@@ -76,7 +76,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Refuses what a browser says that it sends for a page of somebody else's.
+/// Refuses a request that a browser sends on behalf of another site.
 fn own_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     let refused = |said: &str| {
         Problem::new(
@@ -103,7 +103,7 @@ fn own_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     }
 }
 
-/// Refuses bodies that a form can send without being asked for leave.
+/// Refuses bodies that a form on another site can send without a CORS preflight.
 fn known_body(headers: &HeaderMap) -> Result<(), Problem> {
     let said = headers
         .get(CONTENT_TYPE)

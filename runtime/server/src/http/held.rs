@@ -7,12 +7,12 @@ use watershed_locks::Unpoisoned;
 
 use crate::instance::{Attended, Instance};
 
-/// The holds of one connection, by the address of each instance. Clones are the same connection's.
+/// Instances that count as attended while a connection is open, by their address in memory. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Held(Arc<Mutex<BTreeMap<usize, Attended>>>);
 
 impl Held {
-    /// Holds an instance until the connection ends.
+    /// Marks an instance as attended until the connection ends.
     pub(super) fn hold(&self, instance: &Arc<Instance>) {
         let mut held = self.0.lock().unpoisoned();
         held.entry(Arc::as_ptr(instance) as usize)

@@ -23,16 +23,16 @@ use super::guard;
 use super::router::router;
 use super::service::Service;
 
-/// The path below which links stand.
+/// The path prefix of links.
 const PATH: &str = "/link/";
-/// Headers by which a browser says that nobody has followed the link yet.
+/// Headers by which a browser marks a prefetch.
 const EARLY: [&str; 2] = ["sec-purpose", "purpose"];
 
-/// The routes of a service for whoever opens a link, and the path of that link below the address of the service.
+/// The routes of a service with the link that opens a session.
 pub struct Linked {
-    /// The routes.
+    /// Routes that require the session.
     pub routes: Router,
-    /// The path of the link, below everything that the service stands below. A secret.
+    /// The path of the link below the service's path prefix. A secret.
     pub path: String,
 }
 
@@ -42,8 +42,8 @@ impl fmt::Debug for Linked {
     }
 }
 
-/// Returns the routes of a service behind a link for one use. `name` tells the session from those of other services on the same
-/// host, whose cookies a browser does not tell apart by their port.
+/// Returns the routes of a service behind a link for one use. `name` makes the session's cookie unique, since browsers
+/// share cookies among all ports of a host.
 pub fn router_by_link(service: Service, name: &str) -> Linked {
     let secret = secret();
     let door = Door(Arc::new(Shared {
@@ -59,27 +59,27 @@ pub fn router_by_link(service: Service, name: &str) -> Linked {
     Linked { routes, path }
 }
 
-/// The door that a link opens.
+/// The session of a link: authenticates requests by a cookie.
 #[derive(Clone)]
 struct Door(Arc<Shared>);
 
 struct Shared {
-    /// The name of the cookie.
+    /// Name of the session's cookie.
     cookie: String,
     service: Service,
-    /// The hash of the link's secret, until it is used.
+    /// Hash of the link's secret; none once the link was used.
     link: Mutex<Option<Hash>>,
-    /// The hash of the session's, once there is one.
+    /// Hash of the session's secret; none before the link is used.
     session: Mutex<Option<Hash>>,
 }
 
-/// A secret of 256 bits, of which 244 are random.
+/// Returns a secret of 256 bits, of which 244 are random.
 fn secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
 impl Door {
-    /// Tells who asks: the owner of the session.
+    /// Returns the owner as the caller if the request has the session's cookie.
     fn who(&self, head: &Parts) -> Result<Caller, Problem> {
         let session = *self.0.session.lock().unpoisoned();
         // Hashes are compared in constant time.
@@ -106,7 +106,7 @@ impl Door {
             .map(|(_, value)| value)
     }
 
-    /// Uses the link up, and returns the cookie of the session; none if it was used before, or is another one.
+    /// Uses up the link and returns the session's cookie; none if the secret is wrong or was used before.
     fn open(&self, given: &str) -> Option<String> {
         let mut link = self.0.link.lock().unpoisoned();
         if *link != Some(blake3::hash(given.as_bytes())) {

@@ -25,10 +25,10 @@ use crate::report::kinds::{self, PROJECT_PARSER};
 use crate::report::{Hidden, names};
 use crate::selection::{Evaluate as _, States};
 
-/// The kind of managed resources.
+/// The kind of managed resources, whose name selects a tree.
 pub(super) const MANAGED: &str = watershed_reconcilers::managed::KIND;
 
-/// The words by which resources are chosen, the same for lists and streams.
+/// The query parameters that filter resources, the same for lists and streams.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Filter {
@@ -39,11 +39,11 @@ pub(super) struct Filter {
     phase: Vec<Phase>,
     all: bool,
     fields: Vec<String>,
-    /// The managed resource whose parts are meant, itself included.
+    /// Name of a managed resource: selects the resource with all its descendants.
     tree: Option<String>,
 }
 
-/// The words of a list.
+/// The query parameters of a list.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Words {
@@ -53,7 +53,7 @@ struct Words {
     page: Option<String>,
 }
 
-/// The words of one resource.
+/// The query parameters of a single resource.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Look {
@@ -61,14 +61,14 @@ struct Look {
     fields: Vec<String>,
 }
 
-/// A filter, with the resources that its selection stands for.
+/// A filter with its selection resolved to resources.
 pub(super) struct Chosen {
     filter: Filter,
     uids: Option<BTreeSet<Uid>>,
 }
 
 impl Filter {
-    /// Finds the resources that the selection stands for.
+    /// Resolves the filter's selection to resources.
     ///
     /// # Errors
     /// When the selection can't be read, or nothing matches it.
@@ -88,7 +88,7 @@ impl Filter {
         })
     }
 
-    /// Returns the choice of nothing.
+    /// Returns the filter with an empty selection.
     pub(super) fn of_nothing(&self) -> Chosen {
         Chosen {
             filter: self.clone(),
@@ -96,12 +96,12 @@ impl Filter {
         }
     }
 
-    /// Returns true if what is meant depends on more than the resource itself.
+    /// Returns true if other resources can change which ones match, as with a selection or a tree.
     pub(super) fn is_selective(&self) -> bool {
         !self.select.is_empty() || !self.exclude.is_empty() || self.tree.is_some()
     }
 
-    /// Returns the sign of the filter, for tokens.
+    /// Returns a hash of the filter, which tokens carry.
     pub(super) fn sign(&self) -> u64 {
         // The keys that are wanted change nothing of what is meant.
         sign(&Self {
@@ -112,7 +112,7 @@ impl Filter {
 }
 
 impl Chosen {
-    /// Returns true if a resource is meant.
+    /// Returns true if the filter matches the resource.
     pub(super) fn keeps(&self, slot: &Slot) -> bool {
         let filter = &self.filter;
         let row = &slot.entry.row;
@@ -133,7 +133,7 @@ impl Chosen {
         self.filter.all || self.filter.tree.is_some()
     }
 
-    /// Returns the document of a resource, with the keys that are wanted.
+    /// Returns the document of a resource with the requested fields.
     pub(super) fn document(&self, table: &Table, slot: &Slot, instance: &Instance) -> Arc<[u8]> {
         let bytes = document(table, slot, instance);
         match self.filter.fields.is_empty() {
@@ -143,7 +143,7 @@ impl Chosen {
     }
 }
 
-/// Returns a managed resource with all that it owns, however far down.
+/// Returns a managed resource with all its descendants.
 fn tree(table: &Table, name: &str) -> Result<BTreeSet<Uid>, Problem> {
     let key = Key::new(MANAGED, name);
     let unknown = || {
@@ -156,7 +156,7 @@ fn tree(table: &Table, name: &str) -> Result<BTreeSet<Uid>, Problem> {
     Ok(table.with_owned(root.entry.row.uid))
 }
 
-/// Refuses keys that no resource has.
+/// Refuses names in `fields` that no resource document has.
 fn check_fields(fields: &[String]) -> Result<(), Problem> {
     let schema = schemars::schema_for!(ResourceDocument);
     let keys = schema.get("properties").and_then(Value::as_object);
@@ -171,7 +171,7 @@ fn check_fields(fields: &[String]) -> Result<(), Problem> {
     })
 }
 
-/// Reads the filter of a stream.
+/// Parses the filter of a stream.
 ///
 /// # Errors
 /// `bad-argument`, for a health or a phase that there is not.
@@ -181,7 +181,7 @@ pub(super) fn filter(words: Value) -> Result<Filter, Problem> {
     Ok(filter)
 }
 
-/// Returns the id of a catalog, by which a token of another one is known: that of the resource that was declared in it first.
+/// Returns an id of the catalog, by which tokens of other catalogs are refused: the uid of the project parser.
 pub(super) fn catalog(table: &Table) -> Uuid {
     let mut parsers = table
         .after(None)
@@ -235,7 +235,7 @@ pub(super) async fn page(open: &Open, words: Value) -> Result<Vec<u8>, Problem> 
     Ok(body)
 }
 
-/// Returns the place at which a page begins.
+/// Returns the position at which a page begins, from the page's token if there is one.
 fn begin(projection: &Projection, table: &Table, words: &Words, catalog: Uuid) -> Result<Token, Problem> {
     let sign = words.filter.sign();
     let Some(text) = &words.page else {
@@ -256,7 +256,7 @@ fn begin(projection: &Projection, table: &Table, words: &Words, catalog: Uuid) -
     Ok(token)
 }
 
-/// Returns one resource.
+/// Returns the document of one resource.
 ///
 /// # Errors
 /// `unknown-name`, with the nearest name.
@@ -293,7 +293,7 @@ pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Re
     })
 }
 
-/// Returns the document of a resource, written once for all readers.
+/// Returns the document of a resource as JSON, cached for all readers.
 pub(super) fn document(table: &Table, slot: &Slot, instance: &Instance) -> Arc<[u8]> {
     table.bytes(slot, |document| write(document, instance))
 }
@@ -304,7 +304,7 @@ fn write(document: ResourceDocument, instance: &Instance) -> Arc<[u8]> {
     serde_json::to_vec(&value).unwrap_or_default().into()
 }
 
-/// Returns the document with the spec or the state as it is stored.
+/// Returns the document of a resource with its stored spec or state.
 fn with(table: &Table, slot: &Slot, instance: &Instance, include: &[String]) -> Arc<[u8]> {
     let document = without_secrets(table.document(slot), instance.outputs.secrets());
     let mut value = answers::document(&document, instance);
@@ -320,7 +320,7 @@ fn with(table: &Table, slot: &Slot, instance: &Instance, include: &[String]) -> 
     serde_json::to_vec(&value).unwrap_or_default().into()
 }
 
-/// Returns a document with some of its keys. Kind and name are among them always.
+/// Returns a document with some of its fields. Kind and name are always included.
 fn only(bytes: &[u8], fields: &[String]) -> Arc<[u8]> {
     let mut value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     if let Value::Object(object) = &mut value {

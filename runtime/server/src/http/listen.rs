@@ -29,25 +29,25 @@ pub use self::peer::Peer;
 use super::caller::Caller;
 use super::held::Held;
 
-/// The time that requests have to end when the service stops.
+/// The time that running requests have when the service stops.
 const GRACE: Duration = Duration::from_secs(30);
-/// The most connections that are told at once why they are not let in.
+/// The most refused connections that are answered at the same time; others are closed without an answer.
 const MOST_TURNED_AWAY: usize = 64;
-/// The time for which one of them is listened to.
+/// The time for which a refused connection is read, so that its client gets the answer.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The pause after a connection could not be accepted: too many files are open, most likely.
+/// The delay after a connection could not be accepted, most likely for too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Bounds of what a client may hold.
+/// Limits on the resources that clients hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The bytes of a request's head: browsers send less than half of 32 KiB.
+    /// The largest head of a request, in bytes. Browsers send less than 16 KiB.
     pub head_bytes: usize,
-    /// The time in which the head has to come: a slow client holds a socket and nothing else.
+    /// Time limit for the head of a request, so that slow clients do not keep a connection.
     pub head_within: Duration,
-    /// The most connections, below the usual number of open files.
+    /// The most open connections, below the usual limit of open files.
     pub connections: usize,
-    /// The most connections from one address, but for this machine's own: all of those are one user's.
+    /// The most connections from one address. Loopback is exempt, since one user shares the address.
     pub connections_from_one: usize,
 }
 
@@ -62,33 +62,33 @@ impl Default for Limits {
     }
 }
 
-/// Those whose connections are taken.
+/// The users whose connections are accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Peers {
-    /// The user of this process.
+    /// Only the user of this process.
     #[default]
     OfUser,
-    /// Everybody on this machine: the routes ask who they are.
+    /// All users of this machine; the routes authenticate them.
     All,
 }
 
-/// The door of a service on a socket of its own.
+/// The rules by which a listener accepts connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Door {
-    /// The peers whose connections are taken.
+    /// The users whose connections are accepted.
     pub peers: Peers,
-    /// Bounds of each.
+    /// Limits of the listener.
     pub limits: Limits,
 }
 
-/// Serves routes for the user of this process until it is told to stop; then takes no more, and waits a while for requests that
-/// are under way. Whoever else connects is turned away at once, and takes nobody's place.
+/// Serves routes for the user of this process until stopped, then lets running requests finish within a time limit.
+/// Connections of other users are refused at once and count against no limit.
 pub async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
     Door::default().serve(listener, routes, stop).await;
 }
 
 impl Door {
-    /// Serves routes until it is told to stop; then takes no more, and waits a while for requests that are under way.
+    /// Serves routes until stopped, then lets running requests finish within a time limit.
     pub async fn serve(self, listener: TcpListener, routes: Router, stop: CancellationToken) {
         let (tasks, open) = (TaskTracker::new(), Connections::new(self.limits));
         let outside = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
@@ -124,7 +124,7 @@ impl Door {
         let _ = tokio::time::timeout(GRACE, tasks.wait()).await;
     }
 
-    /// Looks at a new connection.
+    /// Decides whether a new connection is accepted.
     fn admit(
         self,
         stream: &TcpStream,
@@ -143,7 +143,7 @@ impl Door {
     }
 }
 
-/// Returns the one who asks on a machine of several users: the user of this process, who may do everything.
+/// Returns the user of this process as a caller with all roles; refuses other users of the machine.
 ///
 /// # Errors
 /// `not-allowed`, for every other user, and for a connection whose user nobody knows.
@@ -167,8 +167,7 @@ fn too_many() -> Problem {
     Problem::new(Code::Busy, "too many connections are open already").hint("close some of them")
 }
 
-/// Answers a connection that is not let in, and listens for a moment more: closing at once what has more to say would take the
-/// answer back.
+/// Answers a refused connection, and reads on for a moment: closing a socket with unread data would discard the answer.
 async fn turn_away(mut stream: TcpStream, problem: Problem, _place: OwnedSemaphorePermit) {
     let document = ProblemDocument::new(problem, "");
     let body = serde_json::to_string(&document).unwrap_or_default();
@@ -189,7 +188,7 @@ async fn turn_away(mut stream: TcpStream, problem: Problem, _place: OwnedSemapho
     let _ = tokio::time::timeout(FAREWELL, saying).await;
 }
 
-/// Takes a socket of this machine alone.
+/// Binds a socket on a loopback address.
 ///
 /// # Errors
 /// When the address is not of this machine alone, or the socket is taken.
@@ -238,7 +237,7 @@ async fn connection(
     }
 }
 
-/// The connections that are open, by address.
+/// Counts of open connections, by address.
 #[derive(Clone)]
 struct Connections {
     open: Arc<Mutex<Open>>,
@@ -251,7 +250,7 @@ struct Open {
     from: HashMap<IpAddr, usize>,
 }
 
-/// A connection that is open, for as long as this lives.
+/// An open connection's place in the counts, released when dropped.
 struct Place {
     connections: Connections,
     address: IpAddr,
@@ -265,7 +264,7 @@ impl Connections {
         }
     }
 
-    /// Enters a connection; none if there are too many.
+    /// Counts a new connection; none if there are too many.
     fn take(&self, address: IpAddr) -> Option<Place> {
         let mut open = self.open.lock().unpoisoned();
         let most_from_one = if address.is_loopback() {

@@ -27,10 +27,10 @@ use crate::report::names;
 use crate::selection::{Evaluate as _, States};
 use crate::socket::{Service as _, replies};
 
-/// The longest that an answer may take which is no stream.
+/// Time limit of an answer that is not a stream.
 const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 
-/// Answers with the document of an operation.
+/// Runs an operation and returns its document.
 ///
 /// # Errors
 /// Those of the operation.
@@ -44,7 +44,8 @@ pub(super) async fn answer(open: &Open, request: Request) -> Result<Response, Pr
     Ok(answers::json(&answers::of_answer(&answer, &open.instance)))
 }
 
-/// Stores a request and begins its work; with `Prefer: wait` the answer is its end, if it comes in time.
+/// Stores a request and starts its work. With `Prefer: wait`, the response is the final document if the work ends in
+/// time.
 ///
 /// # Errors
 /// When the request can't be stored, or was refused within that time.
@@ -93,7 +94,7 @@ fn locate(response: &mut Response, location: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns how long the caller wants to wait for the end.
+/// Parses the time that the caller wants to wait for the end, from the header `Prefer`.
 fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
     let Some(prefer) = headers.get("prefer").and_then(|prefer| prefer.to_str().ok()) else {
         return Ok(None);
@@ -111,7 +112,7 @@ fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
     Ok(Some(Duration::from_secs(seconds.min(LONGEST_WAIT_S))))
 }
 
-/// Refuses names that nothing has, before a request is taken.
+/// Refuses unknown resource names before a request is stored.
 fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
     let named = match request {
         Request::Reconcile(named) | Request::Approve(named) | Request::Retry(named) => named.names.clone(),
@@ -126,7 +127,7 @@ fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Does an operation on all that a selection stands for, or tells what that would be.
+/// Resolves an operation's selection, and decides whether the operation runs or the selection is only listed.
 ///
 /// # Errors
 /// `wrong-state`, when the number that was confirmed holds no more, and those of the operation.
@@ -155,15 +156,15 @@ pub(super) fn selected(open: &Open, offer: &Offer, body: Value) -> Result<Choice
     }
 }
 
-/// The consequence of a selection.
+/// The result of resolving an operation's selection.
 pub(super) enum Choice {
-    /// The resources are told.
+    /// The operation is not confirmed: list the selected resources.
     Asks(Touched),
-    /// The operation is carried out.
+    /// The operation is confirmed: carry it out.
     Acts(Request),
 }
 
-/// Returns the resources that a selection stands for, by kind and name.
+/// Returns the names of the selected resources, sorted.
 fn chosen(open: &Open, selected: &Selected) -> Result<Vec<ResourceName>, Problem> {
     let entries = open.instance.entries();
     let selection = Selection {
@@ -182,7 +183,7 @@ fn chosen(open: &Open, selected: &Selected) -> Result<Vec<ResourceName>, Problem
     Ok(names)
 }
 
-/// Returns the answer of an operation as a stream of events, until nobody listens.
+/// Returns an operation's replies as server-sent events, until the client disconnects.
 pub(super) fn follow(open: &Open, request: Request, base: String, stopping: &CancellationToken) -> Response {
     let instance = Arc::clone(&open.instance);
     let (sender, receiver) = replies();
@@ -226,7 +227,7 @@ fn event_of(reply: Reply, instance: &crate::instance::Instance, base: &str) -> E
     }
 }
 
-/// Refuses a resource that is not there.
+/// Returns the key of a resource, also of one that is being deleted.
 ///
 /// # Errors
 /// `unknown-name`, with the nearest name.

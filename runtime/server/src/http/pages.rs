@@ -8,10 +8,10 @@ use super::answers;
 use super::caller::Caller;
 use super::service::{Service, State};
 
-/// The page of all codes.
+/// The documentation of all diagnostic codes.
 const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
 
-/// Lists the instances.
+/// Lists the instances with their states.
 pub(super) async fn instances(service: &Service) -> Response {
     answers::json(&InstancesPage {
         schema: InstancesPage::SCHEMA.to_owned(),
@@ -19,7 +19,7 @@ pub(super) async fn instances(service: &Service) -> Response {
     })
 }
 
-/// Tells who asks.
+/// Returns the caller's name and roles.
 pub(super) fn me(caller: &Caller) -> Response {
     answers::json(&Me {
         schema: Me::SCHEMA.to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn me(caller: &Caller) -> Response {
     })
 }
 
-/// Returns the OpenAPI document, with the path below which the service stands.
+/// Returns the OpenAPI document, with the service's path prefix.
 pub(super) fn description(service: &Service) -> Response {
     let mut document = openapi::document();
     if !service.base().is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn description(service: &Service) -> Response {
     answers::json(&document)
 }
 
-/// Returns the section of the documentation about a code.
+/// Returns the documentation of a diagnostic code.
 ///
 /// # Errors
 /// `unknown-name`.
@@ -50,7 +50,7 @@ pub(super) fn problem(code: &str) -> Result<Response, Problem> {
     ))
 }
 
-/// Finds the section of a code.
+/// Finds the documentation of a diagnostic code; none for an unknown code.
 fn section(code: &str) -> Option<&'static str> {
     let is_code = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if code.is_empty() || !code.bytes().all(is_code) {
@@ -67,13 +67,13 @@ fn section(code: &str) -> Option<&'static str> {
     Some(rest[..end.map_or(rest.len(), |end| end + 3)].trim_end())
 }
 
-/// Says that the process answers.
+/// Answers the liveness probe.
 pub(super) fn live() -> Response {
     answers::of_type("text/plain; charset=utf-8", "live\n".to_owned())
 }
 
-/// Says whether requests are taken: the service listens, each of its instances is open or has failed, and it does not stop.
-/// `verbose` adds each instance with its failure.
+/// Answers the readiness probe: ready if each instance is open or has failed, and the service is not stopping.
+/// `is_verbose` adds each instance with its failure.
 ///
 /// # Errors
 /// `stopping`, and `unavailable` while an instance is being opened.
@@ -100,7 +100,7 @@ pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Pro
     Ok(answers::of_type("text/plain; charset=utf-8", page))
 }
 
-/// Returns the page for people who open the address of a program without the console.
+/// Returns the home page of a program that was built without the console.
 #[cfg(not(feature = "console"))]
 pub(super) fn welcome(service: &Service) -> Response {
     let base = service.base();

@@ -21,16 +21,16 @@ use self::journal::{End, Journal, Kept};
 use super::answers;
 use crate::instance::Instance;
 
-/// The most requests under way: a longer queue than that helps nobody.
+/// The most unfinished requests of an instance.
 const MOST_RUNNING: usize = 512;
-/// The most requests that are remembered.
+/// The most requests that are kept, finished or not.
 const MOST_KEPT: usize = 10_000;
-/// The bytes of documents that are remembered.
+/// The most bytes of final documents that are kept.
 const MOST_BYTES: u64 = 256 << 20;
-/// The time for which the end of a request is remembered.
+/// Retention of a finished request.
 const KEPT_FOR: Duration = Duration::from_secs(3_600);
 
-/// The requests of an instance. Clones are the same ones.
+/// The requests of an instance. Clones share them.
 #[derive(Clone)]
 pub(super) struct Requests(Arc<Shared>);
 
@@ -39,15 +39,15 @@ struct Shared {
     known: Mutex<BTreeMap<Uuid, Known>>,
 }
 
-/// A request that is remembered. Their ids are in the order of their times.
+/// A request in memory. Ids are in order of acceptance.
 struct Known {
     operation: String,
     accepted_at: Time,
-    /// The end, once there is one.
+    /// End of the request; none while the work goes on.
     end: watch::Sender<Option<Ended>>,
 }
 
-/// The end of a request; its document is on disk.
+/// Time and size of a request's final document, which is on disk.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
     at: Time,
@@ -55,7 +55,7 @@ struct Ended {
 }
 
 impl Requests {
-    /// Reads what is remembered of an instance, and goes on with what has no end.
+    /// Loads the stored requests of an instance, and restarts the unfinished ones.
     pub(super) fn open(instance: &Arc<Instance>) -> Self {
         let journal = Journal::of(&instance.state.path());
         let found = journal.read();
@@ -73,7 +73,7 @@ impl Requests {
         requests
     }
 
-    /// Stores a request and begins its work. Returns its id.
+    /// Stores a request, starts its work and returns its id.
     ///
     /// # Errors
     /// `busy`, and `unavailable` where the disk refuses; nothing is done then.
@@ -103,7 +103,7 @@ impl Requests {
         Ok(id)
     }
 
-    /// Enters a request, if there is room.
+    /// Adds a request in memory, unless too many are unfinished.
     fn admit(&self, kept: &Kept) -> Result<(), Problem> {
         let running = |known: &&Known| known.end.borrow().is_none();
         if self.0.known.lock().unpoisoned().values().filter(running).count() >= MOST_RUNNING {
@@ -126,7 +126,7 @@ impl Requests {
         self.0.known.lock().unpoisoned().insert(kept.id, known);
     }
 
-    /// Carries out a request of a process that died.
+    /// Restarts a request that an earlier process left unfinished.
     fn go_on(&self, instance: &Arc<Instance>, mut kept: Kept) {
         let since = kept.accepted_at;
         if let Some(run) = kept.request.run_mut() {
@@ -167,7 +167,7 @@ impl Requests {
         });
     }
 
-    /// Waits until a request ends, for at most a while. Cancel-safe.
+    /// Waits until a request ends or the time is over. Cancel-safe.
     pub(super) async fn wait(&self, id: Uuid, patience: Duration) {
         let end = {
             let known = self.0.known.lock().unpoisoned();
@@ -178,7 +178,7 @@ impl Requests {
         }
     }
 
-    /// Returns what is known of a request.
+    /// Returns the state of a request, with its final document or problem.
     ///
     /// # Errors
     /// `unknown-name`, where nothing is remembered under the id.
@@ -217,7 +217,7 @@ impl Requests {
         Ok(document)
     }
 
-    /// Forgets ends that are old, too many or too large.
+    /// Removes finished requests that are beyond the limits of age, number or size.
     fn forget_oldest(&self) {
         let mut known = self.0.known.lock().unpoisoned();
         let mut bytes: u64 = known
@@ -251,7 +251,7 @@ impl Requests {
 }
 
 impl Shared {
-    /// Tells those who wait that a request has ended.
+    /// Marks a request as finished, which wakes all who wait for its end.
     fn tell(&self, id: Uuid, bytes: u64) {
         let ended = Ended {
             at: Time::now(),
@@ -263,7 +263,7 @@ impl Shared {
     }
 }
 
-/// Returns the end of a request; none where the process ends, and the next one has to do the work.
+/// Returns the end of a request; none if the process stopped first, so that the next process repeats the work.
 fn end_of(ended: Result<Answer, Problem>, instance: &Instance) -> Option<End> {
     match ended {
         Ok(answer) => Some(End::Done(answers::of_answer(&answer, instance))),

@@ -27,15 +27,15 @@ use super::service::Service;
 use super::words::{self, Parameters};
 use super::{guard, operations, pages};
 
-/// Everything that handlers need.
+/// The state that handlers share.
 #[derive(Clone)]
 struct Context {
     service: Service,
     identify: Identify,
 }
 
-/// Returns the routes of a service. `identify` tells who asks, from the head of a request: it has no default, for a server that
-/// forgets to ask lets everybody in.
+/// Returns the routes of a service. `identify` authenticates requests. There is no default, since a server without
+/// authentication lets everybody in.
 pub fn router<F>(service: Service, identify: F) -> Router
 where
     F: Fn(&Parts) -> Result<Caller, Problem> + Send + Sync + 'static,
@@ -84,7 +84,7 @@ where
         .with_state(context)
 }
 
-/// The routes for people: the console.
+/// Returns the routes of the console.
 #[cfg(feature = "console")]
 fn for_people() -> Router<Context> {
     use super::console;
@@ -101,7 +101,7 @@ fn for_people() -> Router<Context> {
         )
 }
 
-/// The routes for people, in a program without the console: where to read on.
+/// Returns the home page's route, for a program that was built without the console.
 #[cfg(not(feature = "console"))]
 fn for_people() -> Router<Context> {
     Router::new().route(
@@ -110,10 +110,10 @@ fn for_people() -> Router<Context> {
     )
 }
 
-/// The words of a path, decoded once.
+/// Parameters of a path, percent-decoded once.
 type PathWords = Result<Path<HashMap<String, String>>, PathRejection>;
 
-/// Lets in who may ask, from where it may be asked.
+/// Checks and authenticates a request before its route.
 async fn admit(State(context): State<Context>, request: Request, next: Next) -> Response {
     let base = context.service.base();
     let (mut parts, body) = request.into_parts();
@@ -182,12 +182,12 @@ async fn another_method(State(context): State<Context>, request: Request) -> Res
         .into_response()
 }
 
-/// A line of the table, ready to be called.
+/// An operation of the API's table, prepared as a route.
 #[derive(Clone)]
 struct Offered {
     route: &'static Route,
     parameters: Arc<Parameters>,
-    /// True if the query may have any word: the arguments of an API.
+    /// True if any query parameter is accepted, as the arguments of an API.
     takes_all: bool,
 }
 
@@ -218,7 +218,7 @@ impl Offered {
         }
     }
 
-    /// Answers a request.
+    /// Routes a request to its operation and returns the response.
     async fn answer(
         &self,
         context: Context,
@@ -291,7 +291,7 @@ impl Offered {
         })
     }
 
-    /// Returns the words of the route: the query, or the body.
+    /// Parses the parameters of the route, from the query or the body.
     async fn words(&self, query: Value, body: Body, service: &Service) -> Result<Value, Unanswered> {
         match self.route.words() {
             Words::Query => Ok(query),
@@ -301,7 +301,7 @@ impl Offered {
         }
     }
 
-    /// Returns what the path is about.
+    /// Returns the subject of the call, from the parameters of the path.
     fn at(&self, path: &HashMap<String, String>) -> At {
         match (
             path.get("kind"),

@@ -16,39 +16,39 @@ use crate::report::health::own_error;
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::{Hidden, hints};
 
-/// The time in which a body has to come.
+/// Default time limit for receiving a body.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
-/// The instances that are served, by name. Clones serve the same ones.
+/// The instances that a process serves over HTTP, by name. Clones share them.
 #[derive(Clone)]
 pub struct Service {
     instances: Arc<RwLock<BTreeMap<String, Served>>>,
-    /// The path below which the API stands, without a slash at its end.
+    /// Path prefix of the API, without a slash at its end.
     base: Arc<str>,
-    /// Names under which the service is reached, besides those of this machine itself.
+    /// Host names under which the service is reached, besides loopback.
     hosts: Arc<[String]>,
-    /// The time in which a body has to come.
+    /// Time limit for receiving a body.
     body_within: Duration,
     stopping: CancellationToken,
 }
 
-/// An instance, or the reason why there is none.
+/// An instance under its name, open or not.
 #[derive(Clone)]
 enum Served {
-    /// It is being opened.
+    /// The instance is still being opened.
     Opening,
-    /// It is open.
+    /// The instance is open and answers.
     Open(Open),
-    /// It could not be opened.
+    /// The instance could not be opened, for this reason.
     Failed(Problem),
 }
 
-/// An instance that is open.
+/// An open instance with its requests.
 #[derive(Clone)]
 pub(super) struct Open {
-    /// The instance.
+    /// The instance that answers calls.
     pub(super) instance: Arc<Instance>,
-    /// The work that was asked of it.
+    /// The instance's stored requests.
     pub(super) requests: Requests,
 }
 
@@ -65,52 +65,52 @@ impl Default for Service {
 }
 
 impl Service {
-    /// A service without instances.
+    /// Creates a service without instances.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more instance.
+    /// Adds an instance under a name.
     #[must_use]
     pub fn with(self, name: impl Into<String>, instance: impl Into<Arc<Instance>>) -> Self {
         self.put(name, instance);
         self
     }
 
-    /// The same below a path, which links and addresses follow.
+    /// Sets the path prefix, which links and addresses include.
     #[must_use]
     pub fn below(mut self, base: &str) -> Self {
         self.base = base.trim_end_matches('/').into();
         self
     }
 
-    /// The same under other names of hosts, besides those of loopback.
+    /// Sets the host names under which the service is reached, besides loopback.
     #[must_use]
     pub fn known_as(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.hosts = hosts.into_iter().collect();
         self
     }
 
-    /// The same with another time in which a body has to come; 30 seconds unless set.
+    /// Sets the time limit for receiving a body; 30 seconds by default.
     #[must_use]
     pub fn bodies_within(mut self, time: Duration) -> Self {
         self.body_within = time;
         self
     }
 
-    /// Serves an instance from now on, in the place of what had the name.
+    /// Adds an instance, or replaces the instance of this name.
     pub fn put(&self, name: impl Into<String>, instance: impl Into<Arc<Instance>>) {
         let instance = instance.into();
         let requests = Requests::open(&instance);
         self.set(name.into(), Served::Open(Open { instance, requests }));
     }
 
-    /// Says that an instance is being opened: until it is, or has failed, the service is not ready.
+    /// Announces an instance that is being opened. The service is not ready before that has succeeded or failed.
     pub fn put_opening(&self, name: impl Into<String>) {
         self.set(name.into(), Served::Opening);
     }
 
-    /// Says that an instance could not be opened: it costs the others nothing, and says why.
+    /// Records that an instance could not be opened; its calls are answered with the problem.
     pub fn put_failed(&self, name: impl Into<String>, problem: Problem) {
         self.set(name.into(), Served::Failed(problem));
     }
@@ -119,32 +119,32 @@ impl Service {
         self.instances.write().unpoisoned().insert(name, served);
     }
 
-    /// Tells streams to end: the service is about to stop.
+    /// Ends all streams, before the service stops.
     pub fn stop(&self) {
         self.stopping.cancel();
     }
 
-    /// Resolves when the service is about to stop.
+    /// Returns the token that is cancelled when the service is about to stop.
     pub(super) fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }
 
-    /// Returns the path below which the API stands.
+    /// Returns the path prefix of the API.
     pub(super) fn base(&self) -> &str {
         &self.base
     }
 
-    /// Returns the names of hosts that are known.
+    /// Returns the configured host names.
     pub(super) fn hosts(&self) -> &[String] {
         &self.hosts
     }
 
-    /// Returns the time in which a body has to come.
+    /// Returns the time limit for receiving a body.
     pub(super) fn body_within(&self) -> Duration {
         self.body_within
     }
 
-    /// Finds an instance.
+    /// Finds an open instance by name.
     ///
     /// # Errors
     /// `unknown-name`, `unavailable` while it is being opened, and the reason of one that could not be.
@@ -165,7 +165,7 @@ impl Service {
         }
     }
 
-    /// Returns the names of all instances, each with the reason why it is not open, and whether that may end soon.
+    /// Returns the names of all instances with their states.
     pub(super) fn states(&self) -> Vec<(String, State)> {
         let instances = self.instances.read().unpoisoned();
         let states = instances.iter().map(|(name, served)| {
@@ -179,7 +179,7 @@ impl Service {
         states.collect()
     }
 
-    /// Returns what is told of all instances.
+    /// Returns the documents of all instances.
     pub(super) async fn entries(&self) -> Vec<InstanceEntry> {
         let all: Vec<(String, Served)> = {
             let instances = self.instances.read().unpoisoned();
@@ -213,14 +213,14 @@ impl Service {
     }
 }
 
-/// The state of an instance of a service.
+/// The state of an instance in a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is being opened.
+    /// The instance is still being opened.
     Opening,
-    /// It answers.
+    /// The instance is open and answers.
     Open,
-    /// It could not be opened.
+    /// The instance could not be opened, for this reason.
     Failed(Problem),
 }
 
@@ -232,7 +232,7 @@ fn opening(name: &str) -> Problem {
     .hint("ask again in a moment")
 }
 
-/// Returns the health of an instance that needs a person most, as readers see its resources.
+/// Returns the worst health among an instance's visible resources.
 async fn worst(instance: &Instance) -> Option<Health> {
     let projection = instance.projection().await;
     let table = projection.table();

@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use watershed_api::{Code, Problem};
 
-/// Bytes of the checksum.
+/// Length of the checksum, in bytes.
 const CHECKSUM: usize = 8;
 
-/// A place that a reader comes back to.
+/// A position in a list or stream, from which a reader continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Token {
-    /// The projection under which the number of the change holds.
+    /// Id of the projection that the change number belongs to.
     pub(super) projection: Uuid,
-    /// The number of the last change that the reader knows.
+    /// Number of the last change that the reader has seen.
     pub(super) change: u64,
-    /// The filter of the list or stream.
+    /// Hash of the list's or stream's filter.
     pub(super) filter: u64,
-    /// The last resource of the page; none in a stream.
+    /// Last resource of the page; none in a stream.
     pub(super) after: Option<Place>,
 }
 
-/// A resource that a page ends with.
+/// The last resource of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// The kind.
+    /// Kind of the resource.
     pub(super) kind: String,
-    /// The name.
+    /// Name of the resource.
     pub(super) name: String,
-    /// The id.
+    /// Uid of the resource.
     pub(super) uid: Uuid,
 }
 
 impl Token {
-    /// Returns the text; `catalog` is the one that the place is in.
+    /// Encodes the token as text; `catalog` is the id of the catalog that the position is in.
     pub(super) fn write(&self, catalog: Uuid) -> String {
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         let sum = checksum(catalog, &bytes);
@@ -45,7 +45,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a text.
+    /// Decodes a token; `catalog` is the id of the catalog that the token must belong to.
     ///
     /// # Errors
     /// `bad-argument`, when it was altered or is one of another catalog.
@@ -76,7 +76,7 @@ fn checksum(catalog: Uuid, bytes: &[u8]) -> [u8; CHECKSUM] {
     sum
 }
 
-/// Returns a short sign of a filter, by which a token of another one is known.
+/// Returns a hash of a filter, by which tokens of other filters are refused.
 pub(super) fn sign(filter: &impl Serialize) -> u64 {
     let text = serde_json::to_vec(filter).unwrap_or_default();
     let mut bytes = [0; 8];

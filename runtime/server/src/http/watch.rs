@@ -27,16 +27,16 @@ use super::token::Token;
 use crate::instance::{Attended, Instance};
 use crate::projection::{Progress, Projection, Slot, Table};
 
-/// The shortest time between two batches: more often than that no eye follows.
+/// The shortest interval between two batches of events.
 const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
-/// The time after which something is said, so that proxies don't hang up.
+/// The longest silence before a comment is sent, so that proxies keep the connection open.
 const SILENCE: Duration = Duration::from_secs(15);
-/// A comment, which readers of events pass over.
+/// An empty comment, which event readers ignore.
 const SIGN_OF_LIFE: Bytes = Bytes::from_static(b": \n\n");
-/// The bytes of one piece of a batch. The next one is made when this is taken.
+/// Target size of a piece of a batch, in bytes. A piece is sent when the reader has taken the one before.
 const PIECE: usize = 64 << 10;
 
-/// Begins a stream.
+/// Starts a stream of resource changes.
 ///
 /// # Errors
 /// Words that can't be read, and a token that was altered.
@@ -87,7 +87,7 @@ pub(super) async fn stream(
     ))
 }
 
-/// Returns what a reader is given first.
+/// Returns the state in which a stream starts: a full list, changes since a token, or too old a token.
 fn begin(projection: &Projection, token: Option<Token>) -> State {
     match token {
         None => State::Listing,
@@ -109,22 +109,22 @@ fn events(reader: Reader) -> impl Stream<Item = Result<Bytes, Infallible>> {
     })
 }
 
-/// The place of a reader.
+/// The state of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Everything there is comes first.
+    /// All resources are sent next.
     Listing,
-    /// Changes after a number come first.
+    /// Changes after this number are sent next.
     Resuming(u64),
-    /// Changes come as they are made.
+    /// New changes are sent as they happen.
     Following,
-    /// The reader has to list again.
+    /// The reader has missed changes and must list again.
     Lagged,
-    /// The stream is over.
+    /// The stream has ended.
     Over,
 }
 
-/// A reader of the stream.
+/// The server's side of a stream.
 struct Reader {
     instance: Arc<Instance>,
     _attended: Attended,
@@ -132,22 +132,22 @@ struct Reader {
     progress: Receiver<Progress>,
     filter: Filter,
     catalog: Uuid,
-    /// The number of the last change that was told.
+    /// Number of the last change that was sent.
     seen: u64,
     state: State,
-    /// The resources that a selection stood for in the last batch; empty without one.
+    /// Resources that the selection matched in the last batch; empty without a selection.
     shown: BTreeSet<Uid>,
-    /// True while nobody knows what the reader was shown.
+    /// True after a resumption, while the resources that the client already has are unknown.
     resumes: bool,
-    /// The time of the last batch.
+    /// Time of the last batch.
     batch: Instant,
-    /// Pieces of the present batch.
+    /// Pieces of the current batch that are not sent yet.
     waiting: VecDeque<Bytes>,
     stopping: CancellationToken,
 }
 
 impl Reader {
-    /// Waits for the next piece of the stream; none at its end.
+    /// Waits for the next piece of the stream; none at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(piece) = self.waiting.pop_front() {
@@ -206,7 +206,7 @@ impl Reader {
         }
     }
 
-    /// Gathers everything there is.
+    /// Collects all resources into a batch.
     fn list(&mut self) {
         let projection = Arc::clone(&self.projection);
         let table = projection.table();
@@ -223,7 +223,7 @@ impl Reader {
         self.end(&table, batch);
     }
 
-    /// Gathers what changed after what the reader knows.
+    /// Collects the changes since the last batch.
     fn follow(&mut self) {
         let projection = Arc::clone(&self.projection);
         let table = projection.table();
@@ -247,7 +247,8 @@ impl Reader {
         self.end(&table, batch);
     }
 
-    /// Gathers what a selection stands for now, and no more: others may have changed that.
+    /// Compares the resources that the selection matches now with those of the last batch, since other resources may
+    /// have changed the selection.
     fn compare(&mut self, table: &Table, chosen: &Chosen, batch: &mut Batch) {
         for (_, slot) in table.after(None) {
             let is_new = slot.changed > self.seen;
@@ -262,7 +263,7 @@ impl Reader {
         self.resumes = false;
     }
 
-    /// Tells of a resource that has changed.
+    /// Adds the event of a changed resource to the batch.
     fn tell(&self, table: &Table, chosen: &Chosen, slot: &Slot, batch: &mut Batch) {
         let row = &slot.entry.row;
         match chosen.keeps(slot) {
@@ -275,7 +276,7 @@ impl Reader {
         }
     }
 
-    /// Returns true if the reader may know a resource.
+    /// Returns true if the client may already have the resource.
     fn is_shown(&self, slot: &Slot) -> bool {
         // Nobody remembers what a selection stood for when the reader was here last.
         self.resumes && !slot.entry.row.hidden || self.shown.contains(&slot.entry.row.uid)
@@ -291,7 +292,7 @@ impl Reader {
         };
     }
 
-    /// Adds the statuses that belong to no change: of what is not idle and well.
+    /// Adds the statuses of all resources that are not idle and healthy, which no change reports after a resumption.
     fn tell_restless(&mut self) {
         let projection = Arc::clone(&self.projection);
         let table = projection.table();
@@ -326,7 +327,7 @@ impl Reader {
     }
 }
 
-/// The end of a wait.
+/// The reason why a wait ended.
 enum Woken {
     Changed,
     Silence,
@@ -334,7 +335,7 @@ enum Woken {
     Over,
 }
 
-/// Events that are sent together. The last one has the token from which the reader may go on.
+/// Events that are sent together. The last event has the token from which the client may resume.
 #[derive(Default)]
 struct Batch {
     events: Vec<(&'static str, Vec<u8>)>,
@@ -361,7 +362,7 @@ impl Batch {
         self.push("status", told.to_string().as_bytes());
     }
 
-    /// Returns the events as they are sent, in pieces of a bounded size.
+    /// Encodes the events into pieces of bounded size.
     fn pieces(self, token: &str) -> Vec<Bytes> {
         let mut pieces: Vec<Vec<u8>> = Vec::new();
         let number = self.events.len();
@@ -377,7 +378,7 @@ impl Batch {
     }
 }
 
-/// Writes an event; `data` is one line.
+/// Encodes a server-sent event; `data` is one line.
 fn event(name: &str, id: Option<&str>, data: &[u8]) -> Bytes {
     let mut bytes = format!("event: {name}\n").into_bytes();
     if let Some(id) = id {

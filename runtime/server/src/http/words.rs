@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use watershed_api::{Code, Problem};
 
-/// The words of a query that the path takes, each with its schema.
+/// The query parameters of a path, each with its JSON schema.
 pub(super) type Parameters = Vec<(String, Value)>;
 
-/// The type that a value of a query has.
+/// The type of a query parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     Text,
@@ -37,7 +37,7 @@ impl Type {
     }
 }
 
-/// Reads a query. Unknown words are refused, and those that stand twice though they take one value.
+/// Parses a query string. Refuses unknown parameters, and repeated ones that take a single value.
 ///
 /// # Errors
 /// `bad-argument`, with the name of the word.
@@ -67,7 +67,7 @@ pub(super) fn query(query: Option<&str>, parameters: &Parameters, takes_all: boo
     Ok(Value::Object(words))
 }
 
-/// Returns the words of a selection as they were meant: a plus in an address is a blank, which no name begins or ends with.
+/// Restores a plus at the beginning or end of a selection, which the query decoding has turned into a blank.
 fn with_pluses<'t>(name: &str, text: Cow<'t, str>) -> Cow<'t, str> {
     let plain = text.trim_matches(' ');
     if !matches!(name, "select" | "exclude") || plain.len() == text.len() {
@@ -112,7 +112,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Prob
     }
 }
 
-/// Reads the words of a path that HTTP alone has.
+/// Converts the parameters of a route that exists only over HTTP.
 ///
 /// # Errors
 /// `bad-argument`, for a value that there is not.
@@ -120,7 +120,7 @@ pub(super) fn form<F: DeserializeOwned>(words: Value) -> Result<F, Problem> {
     serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))
 }
 
-/// Reads a body of JSON; an empty one says nothing.
+/// Parses a JSON body; an empty body is an empty object.
 ///
 /// # Errors
 /// `bad-argument`, with the place.

@@ -6,7 +6,7 @@ use watershed_reconcilers::model::freshness;
 
 use crate::report::kinds::managed;
 
-/// Returns the next moment after `now` at which time alone changes the health or the document of a resource.
+/// Returns the next time after `now` at which a resource's health or document changes by time alone.
 pub(super) fn next(row: &Row, now: Timestamp) -> Option<Timestamp> {
     let bounds = freshness::next_bound(row, now);
     let snoozed = snooze::end(&row.labels, now);

@@ -21,21 +21,21 @@ pub(crate) use table::{Slot, Table};
 
 use crate::report::Entry;
 
-/// The time for which a projection is kept that nobody reads.
+/// The time for which a projection without readers is kept.
 const KEPT_UNREAD: Duration = Duration::from_secs(300);
-/// The longest wait for what the one who asks has seen committed.
+/// The longest wait of a reader for the latest commit.
 const LONGEST_LAG: Duration = Duration::from_secs(2);
 
-/// The projection of an instance, while somebody reads it.
+/// The projection of an instance, if somebody has read it lately. Clones share it.
 #[derive(Default)]
 pub(crate) struct Projections(Arc<Mutex<Option<Arc<Projection>>>>);
 
-/// All resources of an instance as readers see them.
+/// All resources of an instance as readers see them, kept up to date.
 pub(crate) struct Projection {
-    /// Tells this projection from one of before, whose numbers of changes are others.
+    /// Id of the projection. Change numbers of other projections are not comparable.
     id: Uuid,
     table: RwLock<Table>,
-    /// The number of the last change, and the revision that was read up to.
+    /// Latest change and revision, for readers to wait on.
     progress: watch::Sender<Progress>,
     last_read: Mutex<Instant>,
 }
@@ -43,16 +43,16 @@ pub(crate) struct Projection {
 /// The progress of a projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The number of the last change.
+    /// Number of the last change.
     pub(crate) change: u64,
-    /// The revision of the catalog.
+    /// Revision of the catalog that the projection has reached.
     pub(crate) revision: Revision,
-    /// True once nothing more will come.
+    /// True once the projection is no longer updated.
     pub(crate) is_over: bool,
 }
 
 impl Projections {
-    /// Returns the projection, at least as new as what is committed now.
+    /// Returns the projection, after waiting a bounded time for the latest commit.
     pub(crate) async fn read(&self, handle: &Handle, leaving: &CancellationToken) -> Arc<Projection> {
         let projection = self.current(handle, leaving);
         projection.reach(handle.revision()).await;
@@ -86,7 +86,7 @@ impl Projections {
 }
 
 impl Projection {
-    /// Reads everything, and begins to follow what changes after that.
+    /// Builds a projection of all resources, and starts to watch for changes.
     fn begin(handle: &Handle) -> (Arc<Self>, Watch) {
         let listing = handle.list(Select::all());
         let changes = handle.watch(listing.revision);
@@ -110,22 +110,22 @@ impl Projection {
         (Arc::new(projection), changes)
     }
 
-    /// Returns the id, under which the numbers of changes hold.
+    /// Returns the id that the change numbers belong to.
     pub(crate) fn id(&self) -> Uuid {
         self.id
     }
 
-    /// Returns the resources as they stand.
+    /// Locks the table of resources for reading.
     pub(crate) fn table(&self) -> RwLockReadGuard<'_, Table> {
         self.table.read().unpoisoned()
     }
 
-    /// Follows how far the projection has come.
+    /// Returns a receiver of the projection's progress.
     pub(crate) fn follow(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Waits until a revision is in the projection. Cancel-safe.
+    /// Waits until the projection has reached a revision, at most for a bounded time. Cancel-safe.
     async fn reach(&self, revision: Revision) {
         let mut progress = self.progress.subscribe();
         let there = progress.wait_for(|progress| progress.revision >= revision || progress.is_over);
@@ -133,7 +133,7 @@ impl Projection {
         let _ = tokio::time::timeout(LONGEST_LAG, there).await;
     }
 
-    /// Brings resources up to date, as the controller has them now.
+    /// Updates resources from the controller's current rows and statuses.
     fn refresh(&self, handle: &Handle, uids: impl IntoIterator<Item = Uid>, revision: Option<Revision>) {
         let found = uids
             .into_iter()
@@ -156,7 +156,7 @@ impl Projection {
         });
     }
 
-    /// Returns the time until something changes by time alone.
+    /// Returns the time until the next resource changes by time alone.
     fn until_due(&self) -> Duration {
         let due = self.table().next_due();
         let wait = due.map(|at| u64::try_from(at.0.saturating_sub(now().0)).unwrap_or_default());
@@ -170,7 +170,7 @@ impl Projection {
     }
 }
 
-/// The task that keeps a projection up to date.
+/// The task that updates a projection.
 struct Keeper {
     projection: Arc<Projection>,
     handle: Handle,

@@ -18,44 +18,44 @@ use crate::report::kinds::managed::Parts;
 use crate::report::kinds::programs::show_copies;
 use crate::report::{Entry, Hidden, kinds, resource};
 
-/// Removals that are remembered for readers who come back. Whoever missed more lists again.
+/// The most removals that are kept for readers that resume. A reader that missed more must list again.
 const REMOVALS: usize = 10_000;
 
-/// A resource, and how it stands.
+/// A resource with its health and change numbers.
 pub(crate) struct Slot {
-    /// The row and its status.
+    /// The resource's row and status.
     pub(crate) entry: Entry,
-    /// The health, its causes included.
+    /// The resource's health, with the resources that block it.
     pub(crate) standing: ResourceHealth,
-    /// The root causes above, where they had to be looked for.
+    /// Root causes among upstream resources; none if they were not needed.
     causes: Option<Causes>,
-    /// The number of the last change.
+    /// Number of the resource's last change.
     pub(crate) changed: u64,
-    /// The number of the last change of more than the phase.
+    /// Number of the last change to more than the phase.
     pub(crate) document_changed: u64,
-    /// The next moment at which time alone changes something.
+    /// Next time at which the health or document changes by time alone; none if it never does.
     due: Option<Timestamp>,
-    /// The document, once somebody has read it.
+    /// The JSON document, written at its first use.
     bytes: OnceLock<Arc<[u8]>>,
 }
 
-/// A resource that is no longer there.
+/// A removed name, for readers that resume.
 #[derive(Debug, Clone)]
 pub(crate) struct Gone {
-    /// The number of the change.
+    /// Number of the change that removed the name.
     pub(crate) changed: u64,
-    /// The last name.
+    /// The removed kind and name.
     pub(crate) key: Key,
 }
 
-/// All resources of an instance.
+/// All resources of an instance, indexed by name, refs, owner and change.
 #[derive(Default)]
 pub(crate) struct Table {
     slots: HashMap<Uid, Slot>,
-    /// All of them by kind and name. What is being deleted may share its name with one that is live.
+    /// All resources by kind and name. A resource being deleted may share its name with a live one.
     order: BTreeSet<(Key, Uid)>,
     live: HashMap<Key, Uid>,
-    /// The resources with a ref to a name, whether something has it or not.
+    /// Resources with a ref to a name, by that name, which may not exist.
     readers: HashMap<Key, BTreeSet<Uid>>,
     owned: HashMap<Uid, BTreeSet<Uid>>,
     /// Findings of the last parse, by the resource that each is about.
@@ -63,7 +63,7 @@ pub(crate) struct Table {
     due: BTreeSet<(Timestamp, Uid)>,
     changed: BTreeMap<u64, Uid>,
     gone: VecDeque<Gone>,
-    /// The number of the last removal that is remembered no more.
+    /// Number of the latest removal that is no longer kept.
     forgotten: u64,
     last: u64,
 }
@@ -74,7 +74,7 @@ impl Table {
         self.last
     }
 
-    /// Returns a resource by its key: a live one, or else one that is being deleted.
+    /// Returns the live resource with a key, or else a deleted one that is not gone yet.
     pub(crate) fn find(&self, key: &Key) -> Option<&Slot> {
         let being_deleted = || {
             let mut same = self.order.range((key.clone(), Uid(uuid::Uuid::nil()))..);
@@ -83,7 +83,7 @@ impl Table {
         self.slots.get(self.live.get(key).or_else(being_deleted)?)
     }
 
-    /// Returns all resources after a key, by kind and name.
+    /// Returns all resources after a position, ordered by kind and name.
     pub(crate) fn after(&self, key: Option<&(Key, Uid)>) -> impl Iterator<Item = (&(Key, Uid), &Slot)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = key.map_or(Unbounded, |key| Excluded(key.clone()));
@@ -91,32 +91,32 @@ impl Table {
         range.filter_map(|place| Some((place, self.slots.get(&place.1)?)))
     }
 
-    /// Returns the resources that changed after a number, the earliest change first; none if what went since then is not
-    /// remembered any more.
+    /// Returns the resources changed after a number, the earliest change first; none if removals since then are no
+    /// longer kept.
     pub(crate) fn changed_after(&self, number: u64) -> Option<impl Iterator<Item = &Slot>> {
         let changed = self.changed.range(number.saturating_add(1)..);
         let slots = changed.filter_map(|(_, uid)| self.slots.get(uid));
         (number >= self.forgotten && number <= self.last).then_some(slots)
     }
 
-    /// Returns the names that went after a number.
+    /// Returns the names that were removed after a change number.
     pub(crate) fn gone_after(&self, number: u64) -> impl Iterator<Item = &Gone> {
         let known = self.gone.partition_point(|gone| gone.changed <= number);
         self.gone.range(known..)
     }
 
-    /// Returns all resources, as a listing has them.
+    /// Returns the rows and statuses of all resources, in the order of a listing.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let slots = self.order.iter().filter_map(|(_, uid)| self.slots.get(uid));
         slots.map(|slot| slot.entry.clone()).collect()
     }
 
-    /// Returns the next moment at which time alone changes something.
+    /// Returns the next time at which a resource changes by time alone.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Brings resources up to date that are as told now; none stands for what is gone. Costs what depends on them.
+    /// Updates resources; an absent entry removes its resource. The cost grows with the number of dependents.
     pub(crate) fn apply(&mut self, now: Timestamp, changes: impl IntoIterator<Item = (Uid, Option<Entry>)>) {
         let mut touched = Touched::default();
         for (uid, entry) in changes {
@@ -128,7 +128,7 @@ impl Table {
         self.settle(now, touched);
     }
 
-    /// Looks again at what time has changed until now.
+    /// Reevaluates the resources whose health or document depends on the time and is due.
     pub(crate) fn pass_time(&mut self, now: Timestamp) {
         let mut touched = Touched::default();
         while let Some((at, uid)) = self.due.first().copied()
@@ -182,7 +182,8 @@ impl Table {
         self.note_gone(key, touched);
     }
 
-    /// Remembers that nothing has a name any more. What has it all the same, beside one that was being deleted, is told again.
+    /// Records the removal of a name. A live resource that still has the name, beside a deleted one, is marked as
+    /// changed.
     fn note_gone(&mut self, key: Key, touched: &mut Touched) {
         touched.documents.extend(self.live.get(&key));
         self.last += 1;
@@ -197,7 +198,7 @@ impl Table {
         }
     }
 
-    /// Enters a row into the indexes.
+    /// Adds a row to the indexes.
     fn learn_links(&mut self, uid: Uid, entry: &Entry) {
         let row = &entry.row;
         self.order.insert((row.key(), uid));
@@ -212,7 +213,7 @@ impl Table {
         }
     }
 
-    /// Takes the former row of a resource out of the indexes.
+    /// Removes the former row of a resource from the indexes.
     fn forget_links(&mut self, uid: Uid, touched: &mut Touched) {
         let Some(slot) = self.slots.get(&uid) else { return };
         let row = Arc::clone(&slot.entry.row);
@@ -231,7 +232,7 @@ impl Table {
         touched.keys.insert(key);
     }
 
-    /// Learns what a parse has found, and which resources are warned about otherwise than before.
+    /// Replaces the findings of the last parse, and marks the resources whose findings differ.
     fn learn_findings(&mut self, entry: &Entry, touched: &mut Touched) {
         let Some(found) = kinds::findings(&entry.row) else {
             return;
@@ -253,7 +254,7 @@ impl Table {
             .extend(differ.filter_map(|key| self.live.get(key)));
     }
 
-    /// Judges what depends on what was touched, and numbers what has changed.
+    /// Reevaluates the health of all affected resources, and numbers the changes.
     fn settle(&mut self, now: Timestamp, mut touched: Touched) {
         self.touch_owners(&mut touched);
         let affected = self.affected(&touched);
@@ -285,7 +286,7 @@ impl Table {
         }
     }
 
-    /// Services tell of their copies, and managed resources of their parts.
+    /// Marks all transitive owners as touched, since their documents describe their parts.
     fn touch_owners(&self, touched: &mut Touched) {
         let mut owners: Vec<Uid> = touched.owners.iter().copied().collect();
         let mut seen = BTreeSet::new();
@@ -300,7 +301,8 @@ impl Table {
         }
     }
 
-    /// Returns what has to be judged: what was touched, what reads that, and further down what is kept back.
+    /// Returns the resources whose health may differ: touched ones, their readers, and further dependents that are
+    /// blocked.
     fn affected(&self, touched: &Touched) -> BTreeSet<Uid> {
         let mut affected: BTreeSet<Uid> = touched.own.clone();
         let mut next: Vec<Key> = touched.keys.iter().cloned().collect();
@@ -348,7 +350,7 @@ impl Table {
         Copies::of(&owned).trouble(&entry.row)
     }
 
-    /// Returns a resource with all that it owns, however far down.
+    /// Returns a resource with everything that it owns, transitively.
     pub(crate) fn with_owned(&self, uid: Uid) -> BTreeSet<Uid> {
         let mut all = BTreeSet::new();
         let mut next = vec![uid];
@@ -360,14 +362,14 @@ impl Table {
         all
     }
 
-    /// Returns the resources that another one owns.
+    /// Returns the resources whose owner is `uid`.
     fn owned_by(&self, uid: Uid) -> Vec<Entry> {
         let owned = self.owned.get(&uid).into_iter().flatten();
         let owned = owned.filter_map(|uid| self.slots.get(uid));
         owned.map(|slot| slot.entry.clone()).collect()
     }
 
-    /// Gives a resource the number of a new change.
+    /// Assigns the next change number to a resource.
     fn number(&mut self, uid: Uid, is_document: bool) {
         let Some(slot) = self.slots.get_mut(&uid) else {
             return;
@@ -393,13 +395,13 @@ impl Table {
         self.due.extend(slot.due.map(|at| (at, uid)));
     }
 
-    /// Returns the document of a resource, written by `write` when it is asked for first.
+    /// Returns the JSON document of a resource, calling `write` at the first use.
     pub(crate) fn bytes(&self, slot: &Slot, write: impl FnOnce(ResourceDocument) -> Arc<[u8]>) -> Arc<[u8]> {
         let bytes = slot.bytes.get_or_init(|| write(self.document(slot)));
         Arc::clone(bytes)
     }
 
-    /// Returns the document of a resource as it stands.
+    /// Returns the current document of a resource.
     pub(crate) fn document(&self, slot: &Slot) -> ResourceDocument {
         let row = &slot.entry.row;
         let found = self.findings.get(&row.key()).cloned().unwrap_or_default();
@@ -413,14 +415,14 @@ impl Table {
         told
     }
 
-    /// Returns true if lists have a resource.
+    /// Returns true if lists include the resource.
     pub(crate) fn is_listed(slot: &Slot, hidden: Hidden) -> bool {
         slot.entry.is_listed(hidden)
     }
 }
 
 impl Slot {
-    /// A resource that nobody has judged yet.
+    /// Creates a slot whose health is not evaluated yet.
     fn new(entry: Entry) -> Self {
         Self {
             entry,
@@ -434,16 +436,16 @@ impl Slot {
     }
 }
 
-/// The things that a change has touched.
+/// The resources and names that a change has touched.
 #[derive(Default)]
 struct Touched {
-    /// The resources that have changed.
+    /// Resources that have changed.
     own: BTreeSet<Uid>,
-    /// The names that they have and had.
+    /// Current and former names of the changed resources.
     keys: BTreeSet<Key>,
-    /// Their owners.
+    /// Owners of the changed resources.
     owners: BTreeSet<Uid>,
-    /// The resources whose documents differ in more than the phase.
+    /// Resources whose documents differ in more than the phase.
     documents: BTreeSet<Uid>,
 }
 

@@ -18,7 +18,7 @@ use super::{Entry, Hidden, resource};
 /// Most causes in one answer: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
 
-/// The source of the resources' stages: a running controller, or storage.
+/// The source of stages: a running controller, or storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     /// A controller runs the project.

@@ -65,7 +65,7 @@ pub(crate) fn output(row: &Row) -> Option<String> {
         .filter(|table| !table.is_empty())
 }
 
-/// Returns the type that a resource's file declares, if it differs from the kind: `source` for some models.
+/// Returns the type that a resource's file declares, if it differs from the kind; for some models, `source`.
 pub(crate) fn declared_as(row: &Row) -> Option<String> {
     if row.kind.as_str() != MODEL {
         return None;

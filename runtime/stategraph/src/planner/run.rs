@@ -17,7 +17,7 @@ use crate::value::Value;
 
 /// Result of an attempt to start a task.
 enum Attempt {
-    /// The task has started, or has already ended.
+    /// The task was started; its operation may have ended already.
     Started,
     /// A related operation is running. The task is tried again when an operation has ended.
     Held,

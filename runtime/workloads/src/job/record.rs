@@ -16,7 +16,7 @@ pub enum JobStage {
     /// The wanted run has not started yet.
     #[default]
     Pending,
-    /// The process runs.
+    /// A process of the job is running.
     Running,
     /// The process failed, and the next attempt is delayed.
     BackingOff,

@@ -47,7 +47,7 @@ pub(super) const NEWEST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 /// Oldest schema version that can be read without a migration.
 pub(super) const OLDEST_READABLE: u32 = 1;
 
-/// Statement for the table of migrations that were done.
+/// SQL statement that creates the table of applied migrations.
 pub(super) const MIGRATIONS_TABLE: &str = "
     CREATE TABLE IF NOT EXISTS {p}migrations (
         version INTEGER PRIMARY KEY,

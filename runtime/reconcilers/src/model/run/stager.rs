@@ -21,7 +21,7 @@ use watershed_locks::Unpoisoned as _;
 
 /// The interval between two progress messages.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
-/// The largest number of partitions that share a transaction, which makes the cost of a commit negligible.
+/// The most partitions in a transaction: enough to make the cost of commits negligible.
 const LARGEST_BATCH: usize = 16;
 
 /// The failures among the partitions of a run.

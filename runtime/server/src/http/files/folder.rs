@@ -14,29 +14,29 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// The most folders within one another. A project has a handful.
+/// The deepest nesting of folders that is walked.
 const DEEPEST: usize = 64;
 
-/// A folder that is open.
+/// An open folder.
 pub(super) struct Folder(OwnedFd);
 
-/// The reason why a file is not read.
+/// The reason why a file could not be read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// There is no regular file of that name.
+    /// No regular file has this name.
     Missing,
-    /// The file has more bytes than are read.
+    /// The file, of this many bytes, exceeds the limit.
     TooLarge(u64),
-    /// The system refuses.
+    /// The system refused the access.
     Refused(io::Error),
 }
 
-/// The part of a walk that something is.
+/// The type of an entry in a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A folder, to be entered or not.
+    /// A folder, which is entered if wanted.
     Folder,
-    /// A regular file, to be told or not.
+    /// A regular file, which is reported if wanted.
     File,
 }
 
@@ -51,7 +51,7 @@ impl From<Errno> for Unread {
 }
 
 impl Folder {
-    /// Opens a folder of the machine.
+    /// Opens a folder by its path.
     ///
     /// # Errors
     /// When it is not there, or the system refuses.
@@ -87,7 +87,8 @@ impl Folder {
         }
     }
 
-    /// Walks everything that `wants` wants, and tells each file with its size; ends early when `tell` says so. Blocks.
+    /// Walks all entries that `wants` accepts, and calls `tell` with each file and its size until `tell` stops the
+    /// walk. Blocks.
     ///
     /// # Errors
     /// When a folder can't be listed.
@@ -120,7 +121,7 @@ fn is_regular(found: &rustix::fs::Stat) -> Result<u64, Unread> {
     }
 }
 
-/// Walks a folder; returns false when the walk is to end.
+/// Walks a folder recursively; returns false once the walk must stop.
 fn walk(
     folder: BorrowedFd<'_>,
     path: &str,

@@ -3,17 +3,17 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-/// The other end of a connection.
+/// The remote end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// The address.
+    /// Address of the remote end.
     pub address: SocketAddr,
-    /// The user who opened the connection; none where the system does not say.
+    /// User id of the process that connected; none if the system does not report it.
     pub user: Option<u32>,
 }
 
 impl Peer {
-    /// Looks up whose the other end is. Only Linux says.
+    /// Looks up the user of the remote end; known only on Linux.
     pub(super) fn find(address: SocketAddr, ours: SocketAddr) -> Self {
         Self {
             address,
@@ -21,8 +21,8 @@ impl Peer {
         }
     }
 
-    /// Returns true if the other end is the user's of this process. Where the system does not say, it is enough that the
-    /// connection comes from this machine.
+    /// Returns true if the user of this process connected. If the user is unknown, any connection from this machine
+    /// counts.
     pub fn is_ours(&self) -> bool {
         match (cfg!(target_os = "linux"), self.user) {
             (true, user) => user == Some(rustix::process::geteuid().as_raw()),
@@ -48,7 +48,7 @@ fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
         .find_map(|table| find_user(&table, peer, ours))
 }
 
-/// Questions to the kernel about one socket (`sock_diag(7)`), which costs the same however many there are.
+/// Queries of the kernel about a single socket (`sock_diag(7)`), at a cost independent of the number of sockets.
 #[cfg(target_os = "linux")]
 mod system {
     use std::net::{IpAddr, SocketAddr};
@@ -56,17 +56,17 @@ mod system {
     use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-    /// The bytes of the head of a message.
+    /// Length of a netlink message's header, in bytes.
     const HEAD: usize = 16;
-    /// The type of a question by family, and of its answer.
+    /// Message type of `SOCK_DIAG_BY_FAMILY`, in queries and replies.
     const BY_FAMILY: u16 = 20;
-    /// The byte at which the addresses of a socket begin in an answer, and that at which its user does.
+    /// Offsets of a socket's addresses and user in a reply, in bytes.
     const ADDRESSES: usize = HEAD + 4;
     const USER: usize = HEAD + 64;
     /// The byte at which the number of the file begins that a process has of a socket.
     const FILE: usize = USER + 4;
 
-    /// Returns the user of a connection whose own end is `peer`; none if the kernel does not say.
+    /// Returns the user id of a connection whose local end is `peer`; none if the kernel does not report it.
     pub(super) fn user_of(peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
         let flags = SocketFlags::CLOEXEC;
         let socket =
@@ -94,7 +94,7 @@ mod system {
         }
     }
 
-    /// Both ends of a socket, its own first, as the kernel writes them.
+    /// Encodes both ends of a socket as the kernel does, the own end first.
     fn addresses(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
         let mut bytes = [own.port().to_be_bytes(), other.port().to_be_bytes()].concat();
         for end in [own, other] {
@@ -110,9 +110,9 @@ mod system {
     }
 
     fn question(family: u8, addresses: &[u8]) -> Vec<u8> {
-        /// The number of TCP.
+        /// Protocol number of TCP.
         const TCP: u8 = 6;
-        /// The flag of a question.
+        /// Flag that marks a netlink message as a request.
         const REQUEST: u16 = 1;
         let any = u32::MAX.to_ne_bytes();
         // Every state; no interface and no cookie are named.
@@ -123,7 +123,7 @@ mod system {
     }
 }
 
-/// Finds the user of a connection in one of the system's tables: one whose own end is `peer` and whose other end is `ours`.
+/// Finds the user of a connection in a table of `/proc/net`, by its local end `peer` and remote end `ours`.
 fn find_user(table: &str, peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
     table.lines().skip(1).find_map(|line| {
         let mut columns = line.split_ascii_whitespace().skip(1);
@@ -136,12 +136,12 @@ fn find_user(table: &str, peer: SocketAddr, ours: SocketAddr) -> Option<u32> {
     })
 }
 
-/// Returns true if two addresses are one, whichever family they are written in.
+/// Returns true if two addresses are equal, also if one is IPv4 mapped to IPv6.
 fn same(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
 }
 
-/// Reads an address as the system's tables write it: words of 32 bits in the order of the machine, and the port.
+/// Parses an address of a table of `/proc/net`: hexadecimal 32-bit words in native byte order, and the port.
 fn read_address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

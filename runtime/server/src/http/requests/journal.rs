@@ -13,58 +13,58 @@ use watershed_api::{Code, Problem, Request};
 
 use crate::kept::{Readers, UNFINISHED, replace_for_good};
 
-/// The folder of requests, in that of the environment.
+/// Name of the folder of requests, inside the environment's folder.
 const FOLDER: &str = "requests";
-/// The end of the name of a file that has a request.
+/// Suffix of files that hold a request.
 const REQUEST: &str = "request.json";
-/// The end of the name of a file that has the end of one.
+/// Suffix of files that hold the end of a request.
 const END: &str = "end.json";
 
-/// A request as it is kept.
+/// A request as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// The id; later requests have greater ones.
+    /// Id of the request; later requests have greater ids.
     pub(super) id: Uuid,
-    /// The time at which the request was stored.
+    /// Time at which the request was stored.
     pub(super) accepted_at: Time,
-    /// The name of the one who asked.
+    /// Name of the caller.
     pub(super) caller: String,
-    /// The request.
+    /// The requested operation with its arguments.
     pub(super) request: Request,
 }
 
-/// The end of a request.
+/// The end of a request as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
-    /// The document.
+    /// Success, with the final document.
     Done(Value),
-    /// The reason why there is none.
+    /// Failure, with the problem.
     Refused(Problem),
 }
 
-/// A request that was found.
+/// A request found on disk.
 pub(super) struct Found {
-    /// The request.
+    /// The request as it is stored.
     pub(super) request: Kept,
-    /// The time of its end, and the bytes of it.
+    /// Time of the end, and the size of the final document in bytes; none while unfinished.
     pub(super) end: Option<(Time, u64)>,
 }
 
-/// The folder of an instance's requests.
+/// The folder that stores an instance's requests.
 pub(super) struct Journal {
     folder: PathBuf,
 }
 
 impl Journal {
-    /// The requests of an environment.
+    /// Returns the journal of an environment's folder.
     pub(super) fn of(environment: &Path) -> Self {
         Self {
             folder: environment.join(FOLDER),
         }
     }
 
-    /// Reads what there is, the earliest first. A file that can't be read is passed over: the next version may.
+    /// Reads all stored requests, the earliest first. Skips unreadable files, since a newer version may read them.
     pub(super) fn read(&self) -> Vec<Found> {
         let files = fs::read_dir(&self.folder)
             .into_iter()
@@ -96,7 +96,7 @@ impl Journal {
         Some(Found { request, end })
     }
 
-    /// Stores a request.
+    /// Stores a request durably.
     ///
     /// # Errors
     /// `unavailable`, when the disk refuses.
@@ -104,7 +104,7 @@ impl Journal {
         self.write(kept.id, REQUEST, kept).map(drop)
     }
 
-    /// Stores the end of a request, and returns its bytes.
+    /// Stores the end of a request, and returns its size in bytes.
     ///
     /// # Errors
     /// `unavailable`, when the disk refuses.

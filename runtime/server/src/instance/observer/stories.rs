@@ -14,7 +14,7 @@ use crate::report::kinds::programs::transitions;
 pub(super) struct Stories(HashMap<Uid, Transition>);
 
 impl Stories {
-    /// Records programs as they stand, without reporting their past.
+    /// Creates the record with the last transition of each program, so that earlier transitions are not reported.
     pub(super) fn new<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
         let last = |row: &Row| Some((row.uid, transitions(row).pop()?));
         Self(rows.filter_map(last).collect())

@@ -33,7 +33,7 @@ struct Question {
     missing: Vec<String>,
 }
 
-/// Answers a call of an API.
+/// Runs the query of a declared API with the caller's arguments.
 pub(crate) async fn call(
     place: &impl Place,
     _: &Principal,
