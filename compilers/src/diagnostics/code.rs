@@ -241,7 +241,7 @@ codes! {
         fix: "Nothing needs to be done: it is checked, listed and not run.",
     }
     DoesNothing = Warning "does-nothing" {
-        meaning: "The kind of resource is kept and does nothing here.",
+        meaning: "The kind of resource is stored but has no effect.",
         example: "skills/x/SKILL.md",
         fix: "Nothing needs to be done.",
     }

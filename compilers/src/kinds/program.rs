@@ -335,7 +335,7 @@ fn ports(fields: &mut Fields<'_>, docker: Option<&Container>, program: &mut Prog
                 .add_with_hint(at, Code::InvalidValue, message, hint);
         } else if GIVEN.contains(&port.name.as_str()) || port.name.starts_with(OWN_PREFIX) {
             let message = format!(
-                "a port can't be called \"{}\": the program needs that variable",
+                "a port can't be named \"{}\": the program needs the environment variable of that name",
                 port.name
             );
             let hint = "call it `PORT`, or `WEB_PORT`";

@@ -264,7 +264,7 @@ fn statuses(block: &mut Fields<'_>, node: &Node) -> (u32, u32) {
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => (first, last),
         _ => {
-            let message = format!("\"{text}\" is no status of an answer");
+            let message = format!("\"{text}\" is not an HTTP status");
             let hint = "write one from 100 to 599, or a range such as `200-299`";
             block
                 .findings()

@@ -11,7 +11,7 @@ pub(crate) fn warn(kind: Kind, draft: &Draft, findings: &mut Findings) {
     let (code, message) = match kind {
         Kind::Skill | Kind::Translation | Kind::AiEval => (
             Code::DoesNothing,
-            format!("{kind} \"{}\" is kept and does nothing here", draft.name),
+            format!("{kind} \"{}\" is stored but has no effect", draft.name),
         ),
         _ => (
             Code::NotSupportedYet,
@@ -24,7 +24,7 @@ pub(crate) fn warn(kind: Kind, draft: &Draft, findings: &mut Findings) {
 /// Returns the resource that a file is by its path alone, and reports that it does nothing.
 pub(crate) fn document(kind: Kind, name: &str, findings: &mut Findings) -> Draft {
     let name_at = At::start(Role::Yaml);
-    let message = format!("{kind} \"{name}\" is kept and does nothing here");
+    let message = format!("{kind} \"{name}\" is stored but has no effect");
     findings.add(name_at, Code::DoesNothing, message);
     Draft::new(kind, name.to_owned(), name_at)
 }

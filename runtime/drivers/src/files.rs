@@ -77,7 +77,7 @@ pub enum FilesError {
         source: globset::Error,
     },
     /// The file contains no data.
-    #[error("\"{path}\" is empty, which is no answer: not even the names of its columns are there")]
+    #[error("\"{path}\" is empty: even the names of its columns are missing")]
     Empty {
         /// Path or address of the file.
         path: String,

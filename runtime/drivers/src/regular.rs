@@ -62,7 +62,7 @@ pub enum ReadError {
     #[error("it is {0}, expected a regular file")]
     Odd(Oddity),
     /// The file exceeds the limit; its known size in bytes.
-    #[error("it is larger than allowed: {0} bytes")]
+    #[error("its {0} bytes are more than allowed")]
     TooLarge(u64),
     /// The system refused the access.
     #[error(transparent)]

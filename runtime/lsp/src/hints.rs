@@ -51,7 +51,7 @@ fn resource(workspace: &Workspace, key: &ResourceKey) -> String {
     match resource.health {
         Health::Ok => {}
         Health::Broken => text.push_str("\n\nIts files do not compile."),
-        Health::Unsupported => text.push_str("\n\nIts kind is kept and does nothing here."),
+        Health::Unsupported => text.push_str("\n\nIts kind is stored but has no effect."),
     }
     let facts = workspace.host().facts();
     if let Some(status) = facts.statuses.get(key) {

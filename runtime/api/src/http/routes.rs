@@ -157,7 +157,7 @@ fn schema_of<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema
 /// Reads a form, and makes the request of it.
 fn read<F: Form>(words: Value, at: &At) -> Result<Request, Problem> {
     if !words.is_object() {
-        return Err(Problem::new(Code::BadArgument, "the body is no object of JSON"));
+        return Err(Problem::new(Code::BadArgument, "the body is not a JSON object"));
     }
     let form: F = serde_json::from_value(words).map_err(|error| unread(&error))?;
     Ok(F::Operation::request(form.into_input(at)))

@@ -264,7 +264,7 @@ pub enum BuildError {
     #[error("{}", .0)]
     Columns(ColumnsDiffer),
     /// The input of the statement has neither values nor column names.
-    #[error("what is read is empty, which is no answer: not even the names of its columns are there")]
+    #[error("the input is empty: even the names of its columns are missing")]
     NoColumns,
     /// Two of the new rows have the same key.
     #[error("two new rows have the same key: {first}")]

@@ -203,7 +203,7 @@ impl Manager for Calls {
         let action = stated.and_then(|stated| stated.actions.iter().find(|one| one.name == view.action()));
         let Some(call) = action.and_then(|action| action.call.as_ref()) else {
             let message = format!(
-                "\"{}\" is no action of the step to \"{}\"",
+                "\"{}\" is not an action of the step to \"{}\"",
                 view.action(),
                 step.to
             );

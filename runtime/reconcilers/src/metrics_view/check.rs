@@ -209,7 +209,7 @@ impl Check<'_> {
             return;
         };
         if !time.is_empty() && !r#type.starts_with("TIMESTAMP") && r#type != "DATE" {
-            let message = format!("expected a time, and its type is {type}");
+            let message = format!("expected a column of dates or times, not of type {type}");
             let error = Error {
                 hint: Some("cast it in the model: `CAST(... AS TIMESTAMP)`".into()),
                 ..Error::permanent("not-a-time", message)

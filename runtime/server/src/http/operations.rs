@@ -106,7 +106,7 @@ fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
     let seconds: u64 = wait.trim().parse().map_err(|_| {
         Problem::new(
             Code::BadArgument,
-            format!("`Prefer: wait` takes whole seconds, and `{wait}` is none"),
+            format!("`Prefer: wait` takes whole seconds, not `{wait}`"),
         )
     })?;
     Ok(Some(Duration::from_secs(seconds.min(LONGEST_WAIT_S))))
@@ -133,7 +133,7 @@ fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
 /// `wrong-state`, when the number that was confirmed holds no more, and those of the operation.
 pub(super) fn selected(open: &Open, offer: &Offer, body: Value) -> Result<Choice, Problem> {
     let Value::Object(mut words) = body else {
-        return Err(Problem::new(Code::BadArgument, "the body is no object of JSON"));
+        return Err(Problem::new(Code::BadArgument, "the body is not a JSON object"));
     };
     let selected = take_selected(&mut words)?;
     let names = chosen(open, &selected)?;

@@ -121,8 +121,8 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
         return refused.into_response();
     }
     if parts.headers.contains_key(CONTENT_ENCODING) {
-        let problem =
-            Problem::new(Code::BadArgument, "a compressed body is not read").hint("send it as it is");
+        let problem = Problem::new(Code::BadArgument, "a compressed body is not read")
+            .hint("send the body uncompressed");
         return Refused::new(problem, base)
             .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
             .into_response();

@@ -55,7 +55,7 @@ impl Token {
                 Code::BadArgument,
                 "the token was not given out here, or was altered",
             )
-            .hint("begin again without one")
+            .hint("begin again without a token")
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;
         let split = bytes.len().checked_sub(CHECKSUM).ok_or_else(wrong)?;

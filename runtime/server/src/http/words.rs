@@ -80,7 +80,7 @@ fn with_pluses<'t>(name: &str, text: Cow<'t, str>) -> Cow<'t, str> {
 
 fn value(name: &str, text: &str, kind: Type) -> Result<Value, Problem> {
     let wrong = |wanted: &str| {
-        let message = format!("`{name}` takes {wanted}, and `{text}` is none");
+        let message = format!("`{name}` takes {wanted}, not `{text}`");
         Problem::new(Code::BadArgument, message)
     };
     match kind {

@@ -23,7 +23,7 @@ pub(super) fn evaluate(expression: &Expression, listing: &Listing<'_>) -> Result
     chosen.retain(|at| !left_out.contains(at));
     if chosen.is_empty() && !expression.asks_for_states() {
         let refusal = Problem::new(Code::BadArgument, "the selection leaves no resource");
-        return Err(refusal.hint("criteria that are joined by a comma have to hold together"));
+        return Err(refusal.hint("of criteria joined by commas, a resource must match all"));
     }
     let nodes = chosen.iter().filter_map(|at| listing.nodes.get(*at));
     Ok(nodes.map(|node| node.row.uid).collect())

@@ -105,7 +105,7 @@ fn place_of(token: &str) -> Result<(Time, usize), Problem> {
     };
     read().ok_or_else(|| {
         Problem::new(Code::BadArgument, "the token of the page was not given out here")
-            .hint("begin again without one")
+            .hint("begin again without a token")
     })
 }
 

@@ -106,6 +106,6 @@ fn state_of(phase: PartitionPhase) -> PartitionState {
 fn place_of(token: &str) -> Result<u64, Problem> {
     token.parse().map_err(|_| {
         Problem::new(Code::BadArgument, "the token of the page was not given out here")
-            .hint("begin again without one")
+            .hint("begin again without a token")
     })
 }
