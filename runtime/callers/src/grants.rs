@@ -1,4 +1,4 @@
-//! Roles per instance.
+//! Access of callers by instance.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -159,7 +159,7 @@ impl Grants {
         Self(BTreeMap::from([(instance.into(), grant)]))
     }
 
-    /// Adds a grant on an instance, to a union with the existing grant.
+    /// Adds a grant on an instance; an existing grant is extended.
     pub fn add(&mut self, instance: impl Into<String>, grant: Grant) {
         let entry = self.0.entry(instance.into()).or_insert(grant);
         *entry = entry.or(grant);

@@ -1,4 +1,5 @@
-//! JWTs of an identity provider: issuer and audience exact, asymmetric signatures alone, an end, keys by discovery.
+//! Verification of an identity provider's JWTs: exact issuer and audience, asymmetric signatures only, a required
+//! expiry, keys by discovery.
 
 mod crypto;
 mod keys;

@@ -1,13 +1,13 @@
-//! Callers of a service: who asks, and what they may do there.
+//! Callers of a service: their authentication and access.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`grants`] | roles per instance: start at [`Grants`] |
+//! | [`grants`] | access by instance: start at [`Grants`] |
 //! | [`jwt`] | tokens of an identity provider: [`jwt::Believer`] |
-//! | [`people`] | what claims make of somebody: [`people::Mapping`] |
-//! | [`state`] | what a service keeps of all that: [`State`](state::State) |
-//! | [`token`] | tokens that scripts come with: [`Token::mint`] makes one, [`Presented`] is one that somebody sent |
-//! | [`verifier`] | what is stored of a secret: a digest, and the verifier of SQL clients |
+//! | [`people`] | attributes and access from claims: [`people::Mapping`] |
+//! | [`state`] | the stored state of a service: [`State`](state::State) |
+//! | [`token`] | access tokens: [`Token::mint`] creates a token, [`Presented`] is an unverified one from a request |
+//! | [`verifier`] | stored forms of a secret: a digest, and the verifier for SQL clients |
 //!
 //! The crate knows no instance, no protocol and no operation but by its role. It reads no clock: times are handed in.
 

@@ -1,4 +1,4 @@
-//! People: what a provider's claims, or a proxy's header, make of somebody.
+//! People: their names, attributes and access, from a provider's claims or a proxy's header.
 
 use std::collections::BTreeMap;
 

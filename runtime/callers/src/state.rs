@@ -1,4 +1,5 @@
-//! State of a service: tokens, what was last seen of people, first answers to calls, and an audit, in a SQLite file of its own.
+//! The state of a service in its own SQLite file: tokens, attributes of people, responses by idempotency key, and the
+//! audit log.
 //!
 //! One process has the file at a time. A commit that returned survives `kill -9` and a power cut (WAL, `synchronous=FULL`). A file of
 //! a newer version is refused and stays as it is; an older one is brought up to date in one transaction.

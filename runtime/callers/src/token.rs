@@ -1,4 +1,4 @@
-//! Tokens that scripts and SQL clients come with.
+//! Access tokens for scripts and SQL clients.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The stored side of a secret, with which whoever reads the store can't come in.
+//! Stored forms of a secret, from which the secret can't be recovered.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! Projects over HTTP: the address, the names and the door of a service.
+//! Serving projects over HTTP: address, host names and authentication.
 
 use std::net::SocketAddr;
 

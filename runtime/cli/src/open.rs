@@ -1,4 +1,4 @@
-//! `open`: the project's pages in a browser.
+//! The command `open`: shows the project's pages in a browser.
 
 use std::process::{Command, Stdio};
 

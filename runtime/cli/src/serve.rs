@@ -1,4 +1,4 @@
-//! `serve`: many projects in one process, each kept converged, all of them over HTTP.
+//! The command `serve`: keeps many projects converged in one process, and serves them over HTTP.
 
 mod configuration;
 

@@ -1,4 +1,4 @@
-//! The picture of a mail: a line over time, as a PNG.
+//! The chart in a mail: a line over time, as a PNG.
 
 use plotters::prelude::{BitMapBackend, ChartBuilder, IntoDrawingArea as _, LineSeries, RGBColor, WHITE};
 

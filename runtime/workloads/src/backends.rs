@@ -8,7 +8,7 @@ use watershed_locks::Unpoisoned;
 use crate::backend::{Backend, Connect, Error};
 use crate::program::Program;
 
-/// The places where a project's processes run, such as containers and local processes, connected on demand.
+/// All process backends of a project, such as containers and local processes, connected on demand.
 pub(crate) struct Backends {
     all: Vec<Box<dyn Connect>>,
     /// True if no backend is connected: no process is started, checked or stopped.

@@ -1,4 +1,4 @@
-//! Signatures of JWTs, checked by `ring`, which encrypts everything else in the process as well.
+//! Signature checks of JWTs by `ring`, which the process uses for TLS too.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};

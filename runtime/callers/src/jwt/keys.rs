@@ -1,4 +1,4 @@
-//! The keys of a provider, found by discovery and kept for a while.
+//! The public keys of a provider, found by discovery and cached.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -1,4 +1,4 @@
-//! Tokens that are believed, and hostile ones.
+//! Tests of valid and hostile tokens.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! First answers to calls that came with a key, given again when the call is repeated.
+//! Stored responses by idempotency key, returned again when a call is repeated.
 
 use sqlx::Row as _;
 

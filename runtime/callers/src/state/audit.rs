@@ -1,4 +1,4 @@
-//! The audit: operations that write, with who asked for them.
+//! The audit log: operations with effects, with their callers.
 
 use serde::{Deserialize, Serialize};
 use sqlx::Row as _;

@@ -1,4 +1,4 @@
-//! People as they were last seen: whom policies of alerts and reports are asked about.
+//! Attributes of people from their last sign-in, for the policies of alerts and reports.
 
 use sqlx::Row as _;
 

@@ -1,4 +1,4 @@
-//! The state over restarts.
+//! Tests of the state across restarts.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Tokens that were made here.
+//! Stored tokens.
 
 use serde::Serialize;
 use sqlx::Row as _;

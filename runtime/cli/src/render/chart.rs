@@ -1,4 +1,4 @@
-//! Rows as a chart: a line over time, or a bar for each row; in characters, or as SVG.
+//! Charts of rows: a line over time or bars, in characters or as SVG.
 
 use std::fmt::Write as _;
 

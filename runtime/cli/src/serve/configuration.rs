@@ -1,4 +1,4 @@
-//! The configuration of a service, checked whole before anything is opened.
+//! The configuration of a service, validated as a whole before any project is opened.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -28,7 +28,7 @@ pub(super) struct Reading {
     names_columns: bool,
     /// The largest nesting depth of JSON values.
     most_levels: usize,
-    /// True if an encoding is declared, which may mean big-endian.
+    /// True if an encoding other than `utf-16` is declared, so that a big-endian file is accepted.
     says_encoding: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Documents and problems, as they are sent.
+//! Responses: documents, problems and files as HTTP responses.
 
 use axum::Json;
 use axum::body::Body;

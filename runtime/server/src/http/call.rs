@@ -1,4 +1,4 @@
-//! One call of a route: what HTTP alone has, and how operations are begun.
+//! An HTTP call of an instance: the routes that exist only over HTTP, and the start of operations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

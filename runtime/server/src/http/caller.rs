@@ -1,4 +1,4 @@
-//! The one who asks.
+//! The authenticated caller of a request.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The console: its page below every address for people, and the files that the page asks for.
+//! The console: its page, and the scripts, styles and fonts of the page.
 //!
-//! A release has the files of `console/dist` within it; a build for tests reads them from the disk.
+//! A release build embeds the files of `console/dist`; a debug build reads them from the disk.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! The door against requests that a browser is led to by a page of somebody else's.
+//! Protection against requests that another site's page makes through a browser (CSRF, DNS rebinding).
 //!
-//! The name of the host must be one that the service knows, against names that resolve anew. Whatever changes something needs
-//! an origin of our own where a browser sends one, and a body that no form of a page can send.
+//! The host must be a known name, against DNS rebinding. A request with effects needs the service's own origin if a browser
+//! sends an origin, and a media type that no HTML form can send.
 
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::request::Parts;

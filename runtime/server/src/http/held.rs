@@ -1,4 +1,4 @@
-//! The instances that a connection has asked: they count as attended until it ends.
+//! Instances that count as attended while a connection that has called them is open.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
-//! A link for one use: whoever opens it gets a session, and may do everything for as long as the process lives.
+//! Authentication by a link for one use: whoever opens the link gets a session with all roles until the process ends.
 //!
-//! For callers whose user nobody can look up: other users of the machine, containers, port forwards.
+//! For callers whose user can't be looked up: other users of the machine, containers, port forwards.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

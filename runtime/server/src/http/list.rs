@@ -1,4 +1,4 @@
-//! Resources, a page at a time or one alone.
+//! Lists of resources by page, and single resources.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The service on a socket of its own: bounded in what a client may hold, and for the user who started it.
+//! The listener of a service: loopback only, with limits on connections and, by default, for the user of the process.
 
 mod peer;
 

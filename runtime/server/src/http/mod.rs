@@ -2,22 +2,22 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`service`] | the instances that are served: start at [`Service`] |
+//! | [`service`] | the instances that a process serves: start at [`Service`] |
 //! | [`router`] | the routes, made from the table in [`watershed_api::http`] |
-//! | [`call`] | one call of a route |
-//! | [`caller`] | who asks |
+//! | [`call`] | an HTTP call of an instance |
+//! | [`caller`] | the authenticated caller |
 //! | [`files`] | files of the project |
-//! | [`guard`] | what a browser may not be led to do |
-//! | [`words`] | queries and bodies, read |
-//! | [`answers`] | documents and problems, written |
-//! | [`list`], [`watch`] | resources by the page, and what changes of them |
-//! | [`token`] | places in lists and streams that readers come back to |
-//! | [`requests`] | work that was asked for, until its end |
-//! | [`link`] | callers who have opened a link for one use |
-//! | [`held`] | the instances that a connection has asked |
-//! | [`listen`] | the service on a socket of its own, for the user who started it |
-//! | [`pages`] | what stands above the instances |
-//! | `console` | the pages for people, with the feature of that name |
+//! | [`guard`] | protection against other sites in a browser |
+//! | [`words`] | parameters from queries and bodies |
+//! | [`answers`] | documents, problems and files as responses |
+//! | [`list`], [`watch`] | lists of resources, and streams of their changes |
+//! | [`token`] | positions in lists and streams |
+//! | [`requests`] | stored requests, whose work continues after the response |
+//! | [`link`] | authentication by a link for one use |
+//! | [`held`] | instances that are attended while a connection is open |
+//! | [`listen`] | the listener, for the user of the process |
+//! | [`pages`] | pages of the service itself |
+//! | `console` | the console, with the feature of that name |
 //!
 //! ```no_run
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {

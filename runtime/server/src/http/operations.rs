@@ -1,4 +1,4 @@
-//! Operations of the table, called by their paths.
+//! Handlers of the operations in the API's table.
 
 use std::sync::Arc;
 use std::time::Duration;

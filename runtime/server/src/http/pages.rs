@@ -1,4 +1,4 @@
-//! Pages above the instances: the service itself, its description, the meaning of codes.
+//! Pages of the service itself: instances, probes, the OpenAPI document, and documentation of codes.
 
 use axum::response::Response;
 use watershed_api::http::{InstancesPage, Me, openapi};

@@ -1,7 +1,7 @@
-//! Work that was asked for, until its end and for a while after.
+//! Asynchronous requests: work that continues after its response, stored until an hour after its end.
 //!
-//! A request is on disk before it is answered, and its end before anybody is told of it. A process that dies in between
-//! leaves requests without an end, which the next one carries out again: all of them may be done twice.
+//! A request is on disk before it is accepted, and its end is on disk before anybody sees the end. A process that dies in
+//! between leaves requests without an end, which the next process carries out again: each request may be done twice.
 
 mod journal;
 

@@ -1,4 +1,4 @@
-//! The routes, made from the table.
+//! The routes of a service, built from the API's table of operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The instances that a process serves.
+//! The service: the instances that a process serves over HTTP.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};

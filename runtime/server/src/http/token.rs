@@ -1,7 +1,7 @@
-//! Places in lists and streams, as texts that readers give back.
+//! Tokens: positions in lists and streams, as texts that readers send back to continue.
 //!
-//! A token holds no secret. Its checksum is there so that one that was altered, or is another instance's, is refused in place
-//! of being read as something else.
+//! A token holds no secret. Its checksum makes sure that an altered token, or another instance's, is refused instead of being
+//! misread.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,7 +1,7 @@
-//! Changes of resources, as server-sent events.
+//! Streams of resource changes, as server-sent events.
 //!
-//! A reader is given what changed after the last number that it knows, each resource once and as it is now, so a slow one
-//! costs no memory: what it missed is left out, not kept.
+//! A reader gets the resources that changed after the last number that it knows, each once and in its current version. A slow
+//! reader costs no memory, since versions in between are skipped, not queued.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;

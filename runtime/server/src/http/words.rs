@@ -1,4 +1,4 @@
-//! The query of an address and the body of a request, as the forms of the table read them.
+//! Parameters of a call, parsed from the query string or the body.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Moments at which time alone changes how a resource is told.
+//! Times at which a resource's health or document changes by the passage of time alone.
 
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::alert::snooze;

@@ -1,6 +1,6 @@
-//! The resources of one instance as readers see them, kept up to date from what the controller publishes.
+//! A projection: the resources of one instance as readers see them, kept up to date with the controller.
 //!
-//! It is made for the first reader, and dropped some minutes after the last one. Nobody who reads lists the catalog.
+//! A projection is built for its first reader, and dropped some minutes after its last one, so that readers never list the catalog.
 
 mod due;
 mod table;
@@ -156,7 +156,7 @@ impl Projection {
         });
     }
 
-    /// Returns the time until the next resource changes by time alone.
+    /// Returns the time until a resource changes by the passage of time alone.
     fn until_due(&self) -> Duration {
         let due = self.table().next_due();
         let wait = due.map(|at| u64::try_from(at.0.saturating_sub(now().0)).unwrap_or_default());

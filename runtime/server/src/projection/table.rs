@@ -1,4 +1,5 @@
-//! The resources of one instance with how they stand, brought up to date by what a change touches.
+//! The table of one instance's resources and their health, updated at a cost that grows with the affected resources
+//! only.
 //!
 //! Invariants:
 //! 1. The health of each resource, its root causes included, is that of a judgement of all resources from scratch.
@@ -31,7 +32,7 @@ pub(crate) struct Slot {
     causes: Option<Causes>,
     /// Number of the resource's last change.
     pub(crate) changed: u64,
-    /// Number of the last change to more than the phase.
+    /// Number of the last change that affects more than the phase.
     pub(crate) document_changed: u64,
     /// Next time at which the health or document changes by time alone; none if it never does.
     due: Option<Timestamp>,

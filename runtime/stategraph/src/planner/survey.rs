@@ -287,7 +287,7 @@ impl<V: Value> Planner<'_, V> {
             .is_some_and(|(graph, at)| graph.order().is_left_out(at, position))
     }
 
-    /// Returns true if the target at a position of the dependency will exist and satisfy the dependency after the plan.
+    /// Returns true if the target at a position of the dependency will exist and satisfy the dependency after the call.
     fn will_serve(&self, id: Id, position: usize, need: &Dependency) -> bool {
         let target = self.course.need(id).get(position).copied();
         target

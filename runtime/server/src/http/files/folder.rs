@@ -1,4 +1,4 @@
-//! A folder by its handle.
+//! Access to a folder through an open handle, safe against links.
 //!
 //! Invariants:
 //! 1. Every path is walked from the handle part by part, and no part may be a link: whatever is moved or swapped meanwhile,

@@ -1,4 +1,4 @@
-//! Paths that are served, and all the others.
+//! Tests of readable and refused paths.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! The other end of a connection on this machine, and whose it is.
+//! The remote end of a connection on this machine, with its user.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};

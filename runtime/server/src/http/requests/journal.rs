@@ -1,4 +1,4 @@
-//! Requests on disk: a small file for each, and one beside it with its end.
+//! The journal of requests on disk: a file for each request, and a second file for its end.
 
 use std::fs;
 use std::io;

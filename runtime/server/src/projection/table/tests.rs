@@ -1,4 +1,4 @@
-//! A table after random changes, against a judgement of everything from scratch.
+//! Tests of the table: after random changes, it equals a table evaluated from scratch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
