@@ -207,7 +207,7 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// `init`
+/// The arguments of `init`.
 #[derive(Debug, Args)]
 pub(super) struct Init {
     /// Folder to write it to [default: here].
@@ -228,7 +228,7 @@ pub(super) enum Template {
     Flights,
 }
 
-/// `run`
+/// The arguments of `run`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The project's folder.
@@ -263,7 +263,7 @@ impl Choice {
     }
 }
 
-/// `start`
+/// The arguments of `start`.
 #[derive(Debug, Args)]
 pub(super) struct Start {
     /// The project's folder.
@@ -277,7 +277,7 @@ pub(super) struct Start {
     pub reached: Reached,
 }
 
-/// `serve`
+/// The arguments of `serve`.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// File with the address and the projects.
@@ -315,7 +315,7 @@ pub(super) enum Auth {
     Link,
 }
 
-/// `validate`
+/// The arguments of `validate`.
 #[derive(Debug, Args)]
 pub(super) struct Validate {
     /// The project's folder.
@@ -328,7 +328,7 @@ pub(super) struct Validate {
     pub choice: Choice,
 }
 
-/// `schema`
+/// The arguments of `schema`.
 #[derive(Debug, Args)]
 pub(super) struct Schema {
     /// The kind, or `manifest`; without it, the names of all schemas.
@@ -336,7 +336,7 @@ pub(super) struct Schema {
     pub kind: Option<String>,
 }
 
-/// `lsp`
+/// The arguments of `lsp`.
 #[derive(Debug, Args)]
 pub(super) struct Lsp {
     /// Speak on standard input and output, as is done anyway: some editors ask for it.
@@ -344,7 +344,7 @@ pub(super) struct Lsp {
     pub stdio: bool,
 }
 
-/// `plan`
+/// The arguments of `plan`.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
     /// The project's folder.
@@ -357,7 +357,7 @@ pub(super) struct Plan {
     pub choice: Choice,
 }
 
-/// `status`
+/// The arguments of `status`.
 #[derive(Debug, Args)]
 pub(super) struct Status {
     /// Only these, by `name` or `kind/name`.
@@ -370,7 +370,7 @@ pub(super) struct Status {
     pub engine: bool,
 }
 
-/// `reconcile`
+/// The arguments of `reconcile`.
 #[derive(Debug, Args)]
 pub(super) struct Reconcile {
     /// Resources, by `name` or `kind/name`.
@@ -378,7 +378,7 @@ pub(super) struct Reconcile {
     pub names: Vec<String>,
 }
 
-/// `refresh`
+/// The arguments of `refresh`.
 #[derive(Debug, Default, Args)]
 pub(super) struct Refresh {
     /// Resources, by `name` or `kind/name`.
@@ -401,7 +401,7 @@ pub(super) struct Refresh {
     pub errored: bool,
 }
 
-/// `test`
+/// The arguments of `test`.
 #[derive(Debug, Args)]
 pub(super) struct Test {
     /// Only those of these models, by `name` or `kind/name`.
@@ -411,7 +411,7 @@ pub(super) struct Test {
     pub choice: Choice,
 }
 
-/// `compile`
+/// The arguments of `compile`.
 #[derive(Debug, Args)]
 pub(super) struct Compile {
     /// Resource, by `name` or `kind/name`.
@@ -419,7 +419,7 @@ pub(super) struct Compile {
     pub name: String,
 }
 
-/// `graph`
+/// The arguments of `graph`.
 #[derive(Debug, Args)]
 pub(super) struct Graph {
     /// Only what this one reads and what reads it, by `name` or `kind/name`.
@@ -429,7 +429,7 @@ pub(super) struct Graph {
     pub choice: Choice,
 }
 
-/// `open`
+/// The arguments of `open`.
 #[derive(Debug, Args)]
 pub(super) struct Open {
     /// The page of this one, by `name` or `kind/name` [default: that of the project].
@@ -437,7 +437,7 @@ pub(super) struct Open {
     pub name: Option<String>,
 }
 
-/// `history`
+/// The arguments of `history`.
 #[derive(Debug, Args)]
 pub(super) struct History {
     /// Only this one, by `name` or `kind/name`.
@@ -462,7 +462,7 @@ pub(super) struct History {
     pub choice: Choice,
 }
 
-/// `explain`
+/// The arguments of `explain`.
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     /// Resource, by `name` or `kind/name` [default: everything that is blocked].
@@ -478,11 +478,11 @@ pub(super) struct Operate {
     pub names: Vec<String>,
 }
 
-/// `stats`
+/// The arguments of `stats`.
 #[derive(Debug, Args)]
 pub(super) struct Stats {}
 
-/// `debug`
+/// The arguments of `debug`.
 #[derive(Debug, Args)]
 pub(super) struct Debug {
     /// Subject to look at.
@@ -497,7 +497,7 @@ pub(super) enum Debugging {
     Check,
 }
 
-/// `doctor`
+/// The arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     /// Set damaged files aside, so that the next run makes them anew.
@@ -505,11 +505,11 @@ pub(super) struct Doctor {
     pub repair: bool,
 }
 
-/// `gc`
+/// The arguments of `gc`.
 #[derive(Debug, Args)]
 pub(super) struct Gc {}
 
-/// `man`
+/// The arguments of `man`.
 #[derive(Debug, Args)]
 pub(super) struct Man {
     /// The folder; made if it is missing.
@@ -517,7 +517,7 @@ pub(super) struct Man {
     pub folder: PathBuf,
 }
 
-/// `shim`
+/// The arguments of `shim`.
 #[derive(Debug, Args)]
 pub(super) struct Shim {
     /// The state folder.
@@ -531,10 +531,10 @@ const COMPLETIONS: &str =
   source <(watershed completions bash)     # or zsh
   watershed completions fish | source";
 
-/// `completions`
+/// The arguments of `completions`.
 #[derive(Debug, Args)]
 pub(super) struct Completions {
-    /// The shell.
+    /// Shell to print completions for.
     #[arg(value_enum)]
     pub shell: Shell,
 }

@@ -89,7 +89,7 @@ fn edit_digest(spec: &[u8]) -> [u8; 16] {
 pub enum Lookup {
     /// The engine's data is unchanged since the last close, so the catalog's record holds.
     AsLeft,
-    /// The output as listed in the engine; none if there is none.
+    /// The output as the engine lists it; none if the engine has no such output.
     Listed(Option<Output>),
 }
 

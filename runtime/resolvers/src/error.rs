@@ -79,7 +79,7 @@ pub enum ResolveError {
     MetricsSql {
         /// Description of the unsupported part.
         message: String,
-        /// Hint for a query that works; none if there is none.
+        /// Hint for a query that works, if any.
         hint: Option<String>,
     },
     /// No API has this name.

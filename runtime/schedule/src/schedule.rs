@@ -100,7 +100,7 @@ impl Schedule {
         &self.zone
     }
 
-    /// Returns the first due time after a mark; `None` if there is none.
+    /// Returns the first due time after a mark, if any.
     pub fn next_after(&self, mark: Timestamp) -> Option<Timestamp> {
         let cron = self
             .cron

@@ -90,8 +90,8 @@ pub(crate) enum Belonging {
     Mark(Mark),
 }
 
-/// Returns the evidence that a process belongs to a start of an instance; `None` if there is none, or the process is
-/// gone or of another user.
+/// Returns the evidence that a process belongs to a start of an instance; none if the process shows no evidence, is
+/// gone or is another user's.
 pub(crate) fn belonging(pid: Pid, instance: &str) -> Option<Belonging> {
     if let Some(tag) = tag(pid).filter(|tag| tag.instance == instance) {
         return Some(Belonging::Tag(tag));

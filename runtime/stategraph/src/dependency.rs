@@ -109,7 +109,7 @@ impl Dependency {
         self.details.is_none().then_some(&self.target)
     }
 
-    /// Returns the condition on the target's value; none if there is none.
+    /// Returns the condition on the target's value, if any.
     pub fn predicate(&self) -> Option<&Predicate> {
         self.details.as_ref()?.predicate.as_ref()
     }

@@ -73,7 +73,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Returns the time of the next attempt after this failure; none if there is none.
+    /// Returns the time of the next attempt after this failure, if any.
     pub fn next(self, failure: &Failure) -> Option<Timestamp> {
         match self {
             Self::Never => None,

@@ -7,7 +7,7 @@ use super::rows::{Form, Out};
 use crate::candidates::complete_names;
 use crate::values::{Argument, Wait};
 
-/// `call`
+/// The arguments of `call`.
 #[derive(Debug, Args)]
 pub(crate) struct Call {
     /// API, by name.
@@ -37,7 +37,7 @@ pub(crate) struct Call {
     pub out: Out,
 }
 
-/// `alert`
+/// The arguments of `alert`.
 #[derive(Debug, Args)]
 pub(crate) struct Alert {
     /// The action.
@@ -54,7 +54,7 @@ pub(crate) enum AlertAction {
     Snooze(Snooze),
 }
 
-/// `alert test`
+/// The arguments of `alert test`.
 #[derive(Debug, Args)]
 pub(crate) struct AlertTest {
     /// Alert, by name.
@@ -71,7 +71,7 @@ pub(crate) struct AlertTest {
     pub exit_code: bool,
 }
 
-/// `alert snooze`
+/// The arguments of `alert snooze`.
 #[derive(Debug, Args)]
 pub(crate) struct Snooze {
     /// Alert, by name.
@@ -85,7 +85,7 @@ pub(crate) struct Snooze {
     pub end: bool,
 }
 
-/// `report`
+/// The arguments of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// The action.
@@ -100,7 +100,7 @@ pub(crate) enum ReportAction {
     Run(ReportRun),
 }
 
-/// `report run`
+/// The arguments of `report run`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportRun {
     /// Report, by name.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-/// `trash`
+/// The arguments of `trash`.
 #[derive(Debug, Args)]
 pub(crate) struct Trash {
     /// The thing to do.
@@ -23,7 +23,7 @@ pub(crate) enum TrashAction {
     Empty(Empty),
 }
 
-/// `trash restore`
+/// The arguments of `trash restore`.
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
     /// The name that the table had, or the beginning of its id; of several of a name, the one that came last.
@@ -37,7 +37,7 @@ pub(crate) struct Restore {
     pub dry_run: bool,
 }
 
-/// `trash empty`
+/// The arguments of `trash empty`.
 #[derive(Debug, Args)]
 pub(crate) struct Empty {
     /// Only these, by name or by the beginning of an id.
@@ -58,7 +58,7 @@ pub(crate) struct Consent {
     pub dry_run: bool,
 }
 
-/// `backup`
+/// The arguments of `backup`.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// The file to write, which appears whole or not at all.
@@ -69,7 +69,7 @@ pub(crate) struct Backup {
     pub force: bool,
 }
 
-/// `restore`
+/// The arguments of `restore`.
 #[derive(Debug, Args)]
 pub(crate) struct RestoreBackup {
     /// The backup.

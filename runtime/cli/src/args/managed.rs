@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use crate::candidates::complete_names;
 use crate::values::Desired;
 
-/// `set`
+/// The arguments of `set`.
 #[derive(Debug, Args)]
 pub(crate) struct Set {
     /// Managed resource, by `name` or `kind/name`.
@@ -19,7 +19,7 @@ pub(crate) struct Set {
     pub change: Desired,
 }
 
-/// `event`
+/// The arguments of `event`.
 #[derive(Debug, Args)]
 pub(crate) struct Event {
     /// File with a CloudEvent as JSON, or a list of them; `-` for the standard input.

@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use super::rows::{Form, Out};
 use crate::candidates::complete_names;
 
-/// `metrics`
+/// The arguments of `metrics`.
 #[derive(Debug, Args)]
 pub(crate) struct Metrics {
     /// Metrics view, by name; the query of `--query` may name it instead.

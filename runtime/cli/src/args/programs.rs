@@ -6,7 +6,7 @@ use clap_complete::engine::ArgValueCompleter;
 use crate::candidates::complete_names;
 use crate::values::{Replicas, Since};
 
-/// `scale`
+/// The arguments of `scale`.
 #[derive(Debug, Args)]
 pub(crate) struct Scale {
     /// Service, by `name` or `kind/name`.
@@ -17,7 +17,7 @@ pub(crate) struct Scale {
     pub replicas: Replicas,
 }
 
-/// `restart`
+/// The arguments of `restart`.
 #[derive(Debug, Args)]
 pub(crate) struct Restart {
     /// Services, by `name` or `kind/name`.
@@ -28,7 +28,7 @@ pub(crate) struct Restart {
     pub now: bool,
 }
 
-/// `rollback`
+/// The arguments of `rollback`.
 #[derive(Debug, Args)]
 pub(crate) struct Rollback {
     /// Service, by `name` or `kind/name`.
@@ -39,7 +39,7 @@ pub(crate) struct Rollback {
     pub to: Option<u64>,
 }
 
-/// `logs`
+/// The arguments of `logs`.
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// Resource, by `name` or `kind/name`; also one that is no longer there.

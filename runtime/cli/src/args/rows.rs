@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use super::super::candidates::complete_names;
 use super::super::values::Wait;
 
-/// `partitions`
+/// The arguments of `partitions`.
 #[derive(Debug, Args)]
 pub(crate) struct Partitions {
     /// The model, by `name` or `kind/name`.
@@ -22,7 +22,7 @@ pub(crate) struct Partitions {
     pub limit: u64,
 }
 
-/// `query`
+/// The arguments of `query`.
 #[derive(Debug, Args)]
 pub(crate) struct Query {
     /// One read-only statement; `-` reads it from standard input.
@@ -65,7 +65,7 @@ pub(crate) struct Out {
     pub force: bool,
 }
 
-/// `show`
+/// The arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// Resource, by `name` or `kind/name`.

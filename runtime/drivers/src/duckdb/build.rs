@@ -33,9 +33,10 @@ use crate::olap::{
 /// The schema changes around a build's statement, planned from the current objects.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct BuildPlan {
-    /// Output of another owner with the wanted name, to be renamed out of the way; none if there is none.
+    /// Output of another owner that has the wanted name and must be renamed; none if the name is free.
     aside: Option<(Entry, Tag)>,
-    /// Owner's object of this name to drop first, since REPLACE does not change the kind; none if there is none.
+    /// Object of the owner with this name to drop first, since REPLACE does not change the kind; none if nothing must
+    /// be dropped.
     drop_first: Option<Entry>,
     /// Owner's objects of other names, to drop after the build.
     drop_after: Vec<Entry>,

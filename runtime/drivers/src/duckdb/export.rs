@@ -167,7 +167,7 @@ fn put_above(lines: &[String], file: &Path) -> io::Result<()> {
 struct Target {
     /// Path of the file, with links resolved.
     file: PathBuf,
-    /// Permissions of an existing file to be replaced; none if there is none.
+    /// Permissions of an existing file to be replaced, if any.
     permissions: Option<fs::Permissions>,
 }
 

@@ -119,7 +119,7 @@ fn used(work: &Work<'_>) -> Result<u64, Failure> {
 
 /// The recorded times at which the trash was tidied, which guard against a wrong clock.
 struct Sighting {
-    /// Latest sighting that confirms the time; none if there is none.
+    /// Latest sighting that confirms the time, if any.
     seen_ms: Option<i64>,
     /// True if the current sighting must be recorded.
     is_news: bool,

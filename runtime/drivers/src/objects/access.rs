@@ -82,7 +82,7 @@ pub struct Access {
     pub path_style: Option<bool>,
     /// HTTP headers of requests, for web servers only.
     pub headers: BTreeMap<String, String>,
-    /// PEM file with certificates that are trusted beside public authorities; none if there is none.
+    /// PEM file with certificates that are trusted beside public authorities, if any.
     pub authorities: Option<PathBuf>,
 }
 

@@ -80,7 +80,7 @@ impl StoreError {
         }
     }
 
-    /// Returns a hint for the user; none if there is none.
+    /// Returns a hint for the user, if any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

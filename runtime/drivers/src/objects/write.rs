@@ -46,7 +46,7 @@ pub enum Over {
     Version(String),
 }
 
-/// Returns the object at an address; none if there is none.
+/// Returns the object at an address, if any.
 ///
 /// Cancel-safe.
 ///

@@ -127,7 +127,7 @@ impl DatabaseError {
         }
     }
 
-    /// Returns a hint for the user; none if there is none.
+    /// Returns a hint for the user, if any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self.cause {

@@ -24,7 +24,7 @@ pub struct SqlError {
     pub class: String,
     /// The engine's message.
     pub message: String,
-    /// Advice for the author of the statement; none if the engine gives none.
+    /// Hint for the author of the statement; none if the engine gives none.
     pub hint: Option<String>,
     /// Byte offset in the caller's statement; `None` if the engine reports none.
     pub offset: Option<usize>,
@@ -198,7 +198,7 @@ impl Failure {
         }
     }
 
-    /// Returns a hint for the user; none if there is none.
+    /// Returns a hint for the user, if any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::OutOfMemory { setting, .. } => Some(match *setting {

@@ -11,6 +11,6 @@ pub struct Session {
     pub sql: String,
     /// True if failures are ignored; work that needs the statements then fails by itself.
     pub optional: bool,
-    /// PEM file with authorities that the engine trusts beside public ones; none if there is none.
+    /// PEM file with authorities that the engine trusts beside public ones, if any.
     pub authorities: Option<PathBuf>,
 }

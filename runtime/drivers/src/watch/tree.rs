@@ -49,7 +49,7 @@ impl Tree {
         self.nearest() == Some(folder)
     }
 
-    /// Returns the root, or its nearest existing ancestor; none if there is none.
+    /// Returns the root, or its nearest existing ancestor, if any.
     fn nearest(&self) -> Option<&Path> {
         self.root.ancestors().find(|folder| folder.is_dir())
     }

@@ -119,7 +119,7 @@ impl<V: Value> Planner<'_, V> {
         unmet
     }
 
-    /// Returns the nearest item with a running operation, along the edges of both graphs; none if there is none.
+    /// Returns the nearest item with a running operation, along the edges of both graphs, if any.
     fn waits_for(&self, id: Id) -> Option<Ref> {
         if self.operations.is_empty() {
             return None;

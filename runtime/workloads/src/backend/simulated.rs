@@ -152,7 +152,7 @@ impl World {
         self.lock().begun
     }
 
-    /// Returns the time of the next event; none if there is none.
+    /// Returns the time of the next event, if any.
     pub fn next_event(&self) -> Option<Timestamp> {
         self.lock().due.keys().next().map(|(at, _)| *at)
     }

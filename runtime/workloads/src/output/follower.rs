@@ -182,7 +182,7 @@ impl Follower {
         Ok(self.take_lines(&text))
     }
 
-    /// Returns an incomplete last line; none if there is none.
+    /// Returns an incomplete last line, if any.
     pub fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.partial);
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())

@@ -171,7 +171,7 @@ impl Probes {
         all.filter(|(_, check)| check.check.readiness).map(of).collect()
     }
 
-    /// Returns the action that is due for a start; none if there is none.
+    /// Returns the action that is due for a start, if any.
     pub(crate) fn due(&self, uid: Uid, start: &StartId) -> Option<(usize, Action)> {
         let running = self.lock();
         let watched = running

@@ -13,7 +13,7 @@ pub struct Trouble {
     pub message: String,
     /// Error of the replica; none if it has not failed, but waits for memory or its checks.
     pub error: Option<Error>,
-    /// Time of the next start, or of the next check for memory; none if there is none.
+    /// Time of the next start, or of the next check for memory, if any.
     pub next: Option<Timestamp>,
 }
 

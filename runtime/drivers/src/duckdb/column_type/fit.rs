@@ -135,8 +135,8 @@ fn holds_scalar(into: &ColumnType, from: &ColumnType) -> bool {
     }
 }
 
-/// Returns the common type of an existing and a new column; none if there is none. Numbers and times never become text,
-/// so that readers of the column keep working.
+/// Returns the common type of an existing and a new column, if any. Numbers and times never become text, so that
+/// readers of the column keep working.
 pub(in crate::duckdb) fn common(old: &ColumnType, new: &ColumnType) -> Option<ColumnType> {
     use ColumnType as T;
     if holds(old, new) {
