@@ -1,10 +1,10 @@
-//! Final answers of operations: documents, or a remark on rows that were sent before.
+//! Final answers of operations: documents, or the end of rows that were sent before.
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::documents::*;
 
-/// The end of an answer whose rows were already sent.
+/// The end of an answer whose rows were sent before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowsEnd {
     /// True if a limit cut the result short.
@@ -22,7 +22,7 @@ pub struct PrometheusPage(pub String);
 pub enum Shown {
     /// The first rows of the resource, which were sent before.
     Rows(RowsEnd),
-    /// The spec and state of a resource without rows.
+    /// The spec and state of a resource that has no rows.
     Resource(Box<ShowDocument>),
 }
 
@@ -30,7 +30,7 @@ pub enum Shown {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricsAnswer {
-    /// The rows, or the SQL statement if that was asked for.
+    /// The rows, or the SQL statement if the request asked for the statement.
     Document(Box<MetricsDocument>),
     /// The file that the rows were written to.
     File(ExportDocument),
@@ -40,7 +40,7 @@ pub enum MetricsAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallAnswer {
-    /// The rows, or the SQL statement if that was asked for.
+    /// The rows, or the SQL statement if the request asked for the statement.
     Document(Box<CallDocument>),
     /// The file that the rows were written to.
     File(ExportDocument),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;
 
-/// The kind of a problem, for programs that decide by it.
+/// The kind of a problem, by which programs decide what to do.
 ///
 /// Each has its section in `docs/diagnostics.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub enum Code {
     Defect,
 }
 
-/// A line of the table of codes: the name, exit code and HTTP status of a code.
+/// A line of the table of codes: a code's name, exit code and HTTP status.
 struct Line {
     code: Code,
     name: &'static str,
@@ -113,12 +113,12 @@ impl Code {
         &TABLE[self as usize]
     }
 
-    /// Returns the name of the code in documents.
+    /// Returns the name of the code in documents, such as `unknown-name`.
     pub fn name(self) -> &'static str {
         self.line().name
     }
 
-    /// Returns the code with which the program ends.
+    /// Returns the exit code of a command that ends with the problem.
     pub fn exit(self) -> Exit {
         self.line().exit
     }
@@ -128,7 +128,7 @@ impl Code {
         self.line().http
     }
 
-    /// Returns true if the same request may succeed later, without anything being changed by hand.
+    /// Returns true if the same request may succeed later without any change by hand.
     pub fn is_retryable(self) -> bool {
         self.line().is_retryable
     }

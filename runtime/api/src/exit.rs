@@ -1,4 +1,4 @@
-//! Exit codes of the program, defined here alone.
+//! Exit codes of the program.
 
 /// The exit code of a command, for scripts.
 ///
@@ -8,22 +8,22 @@
 pub enum Exit {
     /// Everything converged, or no problem was found.
     Converged = 0,
-    /// The project, the SQL or a resource has an error; everything else is converged.
+    /// The project, the SQL or a resource has an error; everything else converged.
     ProjectError = 1,
-    /// Unknown command, name or option, or no project here.
+    /// The command, a name or an option is unknown, or the folder holds no project.
     Usage = 2,
     /// The command can't run now: another process holds the folder, a deadline passed, or the state folder can't be
     /// written.
     NotNow = 3,
     /// The state folder is damaged or from a newer version; nothing was touched.
     StateFolder = 4,
-    /// With `--exit-code`: there is something to do.
+    /// There is something to do, and `--exit-code` was given.
     WouldChange = 5,
-    /// Stopped in order when its terminal was closed.
+    /// The command stopped in order because its terminal was closed.
     HungUp = 129,
-    /// Stopped in order by Ctrl-C.
+    /// The command stopped in order because of Ctrl-C.
     Interrupted = 130,
-    /// Stopped in order by a request to terminate.
+    /// The command stopped in order because of a request to terminate (SIGTERM).
     Terminated = 143,
 }
 
@@ -33,7 +33,7 @@ impl Exit {
         self as u8
     }
 
-    /// Returns the exit code with this number; `NotNow` for an unknown number.
+    /// Returns the exit code with a number; `NotNow` for an unknown number.
     pub fn from_code(code: u8) -> Self {
         let all = [
             Self::Converged,

@@ -1,4 +1,4 @@
-//! Hints: remedies for people, in which operations and options can be told apart from words.
+//! Hints: suggested fixes for people, in which operations and options are marked.
 //!
 //! A hint is a text in which [`operation`] and [`option`] have written down what they mean in one fixed form: the command
 //! line shows it as it is, for it is a command there; a browser asks for [`Hint::parts`] and makes a button of it. Catalogs and
@@ -9,10 +9,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of the program in commands of hints.
+/// Name of the program, as commands in hints begin with it.
 const PROGRAM: &str = "watershed";
 
-/// A remedy to try.
+/// A suggested fix for a problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Hint(String);
@@ -75,13 +75,13 @@ pub fn option(name: &str, value: &str) -> String {
     }
 }
 
-/// Returns the hint for a project that needs something outside of its sandbox.
+/// Returns the hint for a project that needs something outside its sandbox.
 pub fn without_sandbox() -> String {
     format!("run a project that you trust without {}", option("sandbox", ""))
 }
 
 impl Hint {
-    /// Returns the text of the hint, with operations and options as commands of the program.
+    /// Returns the text of the hint, in which operations and options are commands of the program.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -6,19 +6,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The least that a principal must be allowed, in order to ask for an operation.
+/// The least role that a caller needs for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// See how things stand, and ask under the policies of the project.
+    /// Read statuses and ask questions that the project's policies allow.
     Read,
-    /// Set resources to work, and see what they say.
+    /// Start and stop work on resources, and read their logs.
     Operate,
-    /// Change what the files declare.
+    /// Read and change what the project's files declare.
     Edit,
-    /// Change what is kept beyond recall, and copy all of it.
+    /// Delete stored data for good, and copy all of it.
     Admin,
-    /// See rows, also those that a policy hides.
+    /// Read all rows, also those that a policy hides.
     Query,
 }
 
@@ -26,15 +26,15 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
-    /// The operation only reads, and ends when the reader hangs up.
+    /// The operation only reads, and ends when the caller disconnects.
     Reads,
-    /// The operation changes something, and goes on when the reader hangs up.
+    /// The operation changes something, and continues when the caller disconnects.
     Works,
-    /// The operation sends parts of its answer as it finds them.
+    /// The operation sends parts of its answer as they become known.
     Streams,
 }
 
-/// The description of an operation, a line of the table.
+/// The description of an operation: one line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// Name of the operation.
@@ -49,11 +49,11 @@ pub struct Info {
 ///
 /// Inputs that several operations share are told apart by a marker type, for which this is implemented: see [`ops`].
 pub trait Operation {
-    /// The operation's line of the table.
+    /// The description of the operation, from the table.
     const INFO: Info;
-    /// The input that a caller sends.
+    /// Type of the input that a caller sends.
     type Input;
-    /// The final answer that a caller gets.
+    /// Type of the final answer that a caller gets.
     type Output;
 
     /// Wraps an input of this operation in a request.
@@ -140,7 +140,7 @@ macro_rules! types {
         }
 
         impl Request {
-            /// Returns the operation's line of the table.
+            /// Returns the description of the requested operation.
             pub fn info(&self) -> Info {
                 match self {
                     $(Self::$op(_) => ops::$op::INFO,)*
@@ -151,7 +151,7 @@ macro_rules! types {
         /// The descriptions of all operations, in the order of the table.
         pub const TABLE: &[Info] = &[$(ops::$op::INFO,)*];
 
-        /// The operations as types, for [`Operation`].
+        /// One marker type for each operation, which implements [`Operation`].
         pub mod ops {
             use super::{Answer, Info, Manner, Operation, Request, Role, answers, request};
 
@@ -190,7 +190,7 @@ use crate::{answers, request};
 for_each_operation!(types);
 
 impl Request {
-    /// Returns the options of the run that is requested; none if the operation runs nothing.
+    /// Returns the options of the requested run; none if the operation runs nothing.
     pub fn run_mut(&mut self) -> Option<&mut request::RunRequest> {
         match self {
             Self::Run(run) => Some(run),

@@ -7,11 +7,11 @@ use crate::documents::Command;
 /// The process that owns a project's state folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The command that the process runs.
+    /// Command that the process runs.
     pub command: Command,
-    /// The process id.
+    /// Process id of the owner.
     pub process: u32,
-    /// True if the project is confined to its own folder and its state.
+    /// True if the project may access only its own folder and its state.
     #[serde(default)]
     pub sandbox: bool,
 }

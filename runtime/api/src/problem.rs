@@ -11,17 +11,17 @@ use crate::hint::Hint;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// The kind of the problem, by which programs decide what to do.
+    /// Kind of the problem, by which programs decide what to do.
     pub code: Code,
-    /// The message for people: what was attempted, and what prevented it.
+    /// Message for people: what was attempted, and what prevented it.
     pub message: String,
-    /// A remedy to try; none if none is known.
+    /// Suggested fix; none if none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
-    /// The error in a statement or a resource that caused the problem; none if there is none.
+    /// The error in a statement or a resource that caused the problem; none for other problems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Box<Mistake>>,
-    /// The resource that the problem is about; none if it is not about a single one.
+    /// The resource that the problem is about; none if it concerns no resource or several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<Box<ResourceName>>,
     /// The resources that an ambiguous name may mean; empty for other problems.
@@ -34,14 +34,14 @@ pub struct Problem {
 /// A mistake in a statement that was sent, or in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mistake {
-    /// The name of the mistake, as `docs/diagnostics.md` lists it.
+    /// Name of the mistake, as `docs/diagnostics.md` lists it.
     pub code: String,
-    /// The place, in bytes of the statement; none if no place is known.
+    /// Offset of the mistake in the statement, in bytes; none if the place is unknown.
     pub offset: Option<usize>,
 }
 
 impl Problem {
-    /// Returns a problem without a hint.
+    /// Returns a problem with a code and a message, without a hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -54,7 +54,7 @@ impl Problem {
         }
     }
 
-    /// Adds a hint at a remedy.
+    /// Adds a hint: a suggested fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hint = Some(hint.into());

@@ -12,23 +12,23 @@ use crate::request::Activity;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// An event of the work.
+    /// An event of the run.
     Event(Box<Event>),
-    /// The current progress of the work.
+    /// The progress of the run so far.
     Activity(Activity),
-    /// The process whose use of the engine's file the work waits for.
+    /// The process that holds the engine's file, while the request waits for that file.
     Waiting(String),
-    /// The document of a run that has settled for the first time and goes on.
+    /// The document of a `start` that has converged for the first time and continues.
     ///
     /// The text is the reason why files can't be watched; none if they can.
     Converged(Box<RunDocument>, Option<String>),
-    /// The names of models that files declare as sources, and that people call so.
+    /// Names of the models that their files declare with the type `source`.
     Sources(Vec<String>),
     /// The resource whose rows follow.
     About(Box<ResourceDocument>),
-    /// The columns of a result, whose rows follow.
+    /// Columns of a result whose rows follow.
     Columns(Vec<Column>),
-    /// Some rows of a result.
+    /// Further rows of a result.
     Rows(Vec<Vec<Value>>),
     /// Log lines of runs.
     Lines(Vec<LogLine>),

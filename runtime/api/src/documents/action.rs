@@ -1,4 +1,4 @@
-//! An operation that a hint proposes.
+//! Operations that hints propose.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,23 @@ use super::ResourceName;
 /// An operation that a hint proposes, for programs that offer it as a button or a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Action {
-    /// The name of the operation.
+    /// Name of the operation, such as `refresh`.
     pub operation: String,
-    /// The resource that the operation is about; null where there is none, or the hint names no kind.
+    /// Resource that the operation applies to; null if there is none, or the hint names no kind.
     pub resource: Option<ResourceName>,
-    /// The other words of the hint's command, options by their names. One without a value is true.
+    /// Other arguments of the hint's command, by name. An option without a value is `true`.
     pub arguments: Map<String, Value>,
-    /// The call that carries the operation out; null where HTTP has none, or a person has to fill something in first.
+    /// HTTP call that carries out the operation; null if there is none, or a person must fill in an argument first.
     pub call: Option<ActionCall>,
 }
 
-/// A call of the HTTP API.
+/// A call of the HTTP API that carries out an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ActionCall {
-    /// The verb.
+    /// HTTP method, such as `POST`.
     pub method: String,
-    /// The path below the instance, its query included.
+    /// Path relative to the instance, with the query.
     pub path: String,
-    /// The body; null for a look.
+    /// JSON body of the call; null for a call that only reads.
     pub body: Option<Map<String, Value>>,
 }

@@ -1,34 +1,34 @@
-//! The result of trying an alert out.
+//! The result of trying out an alert.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ResourceName, Time};
 
-/// The verdict, and whom it would be told.
+/// The verdict of an alert that is tried out, and the receivers of its messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertTestDocument {
     /// Name and version of this form: `watershed.alert-test/1`.
     pub schema: String,
-    /// The alert.
+    /// Kind and name of the alert.
     pub resource: ResourceName,
-    /// The time that it was evaluated for.
+    /// Time for which the alert was evaluated.
     pub moment: Time,
-    /// The verdict: `pass`, `fail` or `error`.
+    /// Verdict of the alert: `pass`, `fail` or `error`.
     pub verdict: String,
-    /// The names of the rows' columns.
+    /// Names of the columns in `rows`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// The first rows.
+    /// First rows that the alert found, each value as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Vec<String>>,
-    /// There are more rows.
+    /// True if the alert found more rows than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// The reason, if it can't be evaluated.
+    /// Reason why the alert can't be evaluated; absent if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The people and programs that are told.
+    /// Receivers of the messages that the verdict causes.
     pub receivers: Vec<TestedReceiver>,
     /// Exit code of the command.
     pub exit_code: u8,
@@ -39,15 +39,15 @@ impl AlertTestDocument {
     pub const SCHEMA: &str = "watershed.alert-test/1";
 }
 
-/// A receiver in a trial.
+/// A receiver of an alert that is tried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestedReceiver {
-    /// The words for it.
+    /// Description of the receiver, without secrets.
     pub receiver: String,
-    /// True if the message was handed over, false if it could not be; none if nothing was sent.
+    /// True if the message was delivered, false if delivery failed; absent if nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered: Option<bool>,
-    /// The receiver's answer, or the failure.
+    /// Answer of the receiver, or the reason why delivery failed; absent if nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }

@@ -5,32 +5,32 @@ use serde::{Deserialize, Serialize};
 
 use super::Time;
 
-/// A backup that was written, or restored.
+/// A backup that was written or restored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupDocument {
     /// Name and version of this form: `watershed.backup/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The thing that was done.
+    /// Action of the command: a backup or a restore.
     pub action: BackupAction,
-    /// Nothing was done: it was asked what would be.
+    /// True if nothing was done and the document says what would be done.
     pub dry_run: bool,
-    /// The backup's file.
+    /// Path of the backup file.
     pub file: String,
-    /// Its size.
+    /// Size of the backup file, in bytes.
     pub bytes: u64,
-    /// The time of the backup.
+    /// Time at which the backup was made.
     pub created_at: Time,
-    /// The project and the environment that it is of.
+    /// Project and environment that the backup was made of, as text.
     pub of: String,
-    /// State that was there before was, or would be, replaced.
+    /// True if existing state was, or would be, replaced.
     pub replaced: bool,
 }
 
@@ -39,12 +39,12 @@ impl BackupDocument {
     pub const SCHEMA: &str = "watershed.backup/1";
 }
 
-/// A thing that is done with a backup.
+/// An action on a backup: to write or to restore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BackupAction {
-    /// It was written.
+    /// The backup was written.
     Backup,
-    /// It was put in the place of what was there.
+    /// The project's state was replaced with the backup.
     Restore,
 }

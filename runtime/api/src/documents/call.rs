@@ -1,4 +1,4 @@
-//! The answer to a call of an API, and the rows of a report.
+//! The rows of an API or a report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,39 +6,39 @@ use serde_json::Value;
 
 use super::{MetricsColumn, MetricsDocument, MetricsRange, ResourceName};
 
-/// Columns and rows.
+/// The rows of an API or a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallDocument {
     /// Name and version of this form: `watershed.call/1`.
     pub schema: String,
-    /// The API or report.
+    /// Kind and name of the API or report.
     pub resource: ResourceName,
-    /// The columns, in order.
+    /// Columns of the rows, in order.
     pub columns: Vec<MetricsColumn>,
-    /// The rows, as the engine computed them; integers beyond 2^53, decimals and times are strings.
+    /// Rows as the engine computed them. Integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
-    /// There are more rows.
+    /// True if there are more rows than the answer holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// The rows were kept from an earlier question; nothing that they are made of has changed since.
+    /// True if the rows come from the cache and their inputs have not changed since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// Tables and files have the names for people in the heads of their columns: the question says so.
+    /// True if tables and files show the columns' display names as headers, as the query asks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub use_display_names: bool,
-    /// The statement, where it was asked for instead of the rows.
+    /// SQL statement; absent unless it was requested instead of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
-    /// The row of totals, if the question has one.
+    /// Row of totals; absent if the query asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Vec<Value>>,
-    /// Arguments that the API reads and that were not given: what compares with them is NULL.
+    /// Arguments that the API reads and the caller omitted; comparisons with them are NULL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_arguments: Vec<String>,
-    /// The range of time, if one bounds the answer.
+    /// Time range of the answer; absent if no range bounds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_range: Option<MetricsRange>,
-    /// The zone in whose calendar times are cut, where a metrics view answers.
+    /// Time zone in which times are truncated; absent unless a metrics view answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }
@@ -47,7 +47,7 @@ impl CallDocument {
     /// The value of `schema` in documents of this form.
     pub const SCHEMA: &str = "watershed.call/1";
 
-    /// Returns it as an answer of a metrics view, which is drawn for people in the same way.
+    /// Converts the document to a metrics view's answer, which is rendered in the same way.
     pub fn as_metrics(&self) -> MetricsDocument {
         MetricsDocument {
             columns: self.columns.clone(),

@@ -3,29 +3,29 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Faults of a project's stored data, and their repairs.
+/// The faults of a project's stored data, and their repairs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorDocument {
     /// Name and version of this form: `watershed.doctor/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// True if a process runs the project and looked itself.
+    /// True if the process that runs the project did the checks.
     pub live: bool,
-    /// The checks.
+    /// Checks of the stored data, each with its findings.
     pub checks: Vec<DoctorCheck>,
-    /// Files that were set aside (`--repair`).
+    /// Damaged files that were renamed, to be created anew; empty without `--repair`.
     pub repaired: Vec<SetAside>,
-    /// Things that were put right where they stand (`--repair`).
+    /// Descriptions of faults that were repaired in place; empty without `--repair`.
     #[serde(default)]
     pub mended: Vec<String>,
-    /// The exit code of the program.
+    /// Exit code of the command.
     pub exit_code: u8,
 }
 
@@ -34,33 +34,33 @@ impl DoctorDocument {
     pub const SCHEMA: &str = "watershed.doctor/1";
 }
 
-/// One thing that was looked at.
+/// A check of one part of the stored data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorCheck {
-    /// The checked thing.
+    /// Part of the stored data that was checked.
     pub what: Checked,
-    /// Its faults.
+    /// Descriptions of the faults that were found; empty if there are none.
     pub findings: Vec<String>,
 }
 
-/// A subject of `doctor`.
+/// A part of the stored data that `doctor` checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
-    /// The state folder: whose it is, and the room on its disk.
+    /// The state folder: its owner, and the free space on its disk.
     Folder,
-    /// The catalog, as `debug check` does.
+    /// The catalog, checked as by `debug check`.
     Catalog,
-    /// The engine's file: every value of every table is read.
+    /// The engine's file, of which every value of every table is read.
     Engine,
-    /// The trash: whether its tables and what is known of them agree.
+    /// The trash: the consistency of its tables and their records.
     Trash,
-    /// The files that models' rows were written to: whether they stand there as they were written.
+    /// The files that models wrote, compared with what was written.
     Files,
 }
 
 impl Checked {
-    /// As people read it.
+    /// Returns the name for people, such as `state folder`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Folder => "state folder",
@@ -72,35 +72,35 @@ impl Checked {
     }
 }
 
-/// A file that was given another name, so that it is made anew.
+/// A damaged file that was renamed, so that it is created anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetAside {
-    /// The sort of thing that it is.
+    /// Part of the stored data that the file belongs to.
     pub what: Checked,
-    /// Its former path.
+    /// Former path of the file.
     pub from: String,
-    /// Its present path.
+    /// New path of the file.
     pub to: String,
 }
 
-/// Room that was given back.
+/// The space that `gc` freed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GcDocument {
     /// Name and version of this form: `watershed.gc/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// Bytes of the engine's file before.
+    /// Size of the engine's file before the command, in bytes.
     pub engine_bytes_before: u64,
-    /// Bytes of the engine's file after.
+    /// Size of the engine's file after the command, in bytes.
     pub engine_bytes_after: u64,
-    /// The exit code of the program.
+    /// Exit code of the command.
     pub exit_code: u8,
 }
 

@@ -5,32 +5,32 @@ use serde::{Deserialize, Serialize};
 
 use super::ResourceName;
 
-/// Tells whether the controller and its catalog hold together.
+/// The result of a consistency check of the controller and its catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckDocument {
     /// Name and version of this form: `watershed.check/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// True if a process runs the project and checked itself; otherwise what is stored was loaded and checked.
+    /// True if a running process checked itself; false if the stored catalog was loaded and checked.
     pub live: bool,
-    /// The catalog's revision.
+    /// Revision of the checked catalog.
     pub revision: u64,
-    /// The resources that were looked at, hidden ones included.
+    /// Number of checked resources, including hidden resources.
     pub resources: u64,
-    /// The rules that were checked.
+    /// Names of the rules that were checked.
     pub rules: Vec<String>,
-    /// The extent to which the stored catalog was compared with the loaded one.
+    /// Extent to which the stored catalog was compared with the catalog in memory.
     pub compared: Compared,
-    /// Broken rules; at most 20 findings of each.
+    /// Violations of the rules; at most 20 for each rule.
     pub findings: Vec<CheckFinding>,
-    /// The exit code of the program.
+    /// Exit code of the command.
     pub exit_code: u8,
 }
 
@@ -39,25 +39,25 @@ impl CheckDocument {
     pub const SCHEMA: &str = "watershed.check/1";
 }
 
-/// The extent to which a stored catalog was compared with the loaded one.
+/// The extent to which the stored catalog was compared with the catalog in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
-    /// It was not.
+    /// The catalogs were not compared.
     Not,
-    /// Only rows that neither had changed since; the catalog moved on between the two looks.
+    /// Only unchanged rows were compared, since the catalog changed during the check.
     Partly,
-    /// Whole.
+    /// All rows were compared.
     Whole,
 }
 
-/// Something that does not hold.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckFinding {
-    /// The broken rule: one of the controller by its number, `stored`, or `file` for the catalog's file.
+    /// Violated rule: the number of a controller's rule, `stored`, or `file` for the catalog's file.
     pub rule: String,
-    /// The resource that it is about.
+    /// Resource that violates the rule; null if the violation concerns no single resource.
     pub resource: Option<ResourceName>,
-    /// A description.
+    /// Description of the violation.
     pub message: String,
 }

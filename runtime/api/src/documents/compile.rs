@@ -10,11 +10,11 @@ use super::ResourceName;
 pub struct CompileDocument {
     /// Name and version of this form: `watershed.compile/1`.
     pub schema: String,
-    /// The resource.
+    /// Kind and name of the resource.
     pub resource: ResourceName,
-    /// The connector that it runs on.
+    /// Name of the connector that the SQL runs on.
     pub connector: String,
-    /// The statement.
+    /// Compiled SQL statement.
     pub sql: String,
 }
 

@@ -1,65 +1,65 @@
-//! Tests of models and what they came to.
+//! Tests of models and their results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{At, Diagnostic, ResourceError, Severity, Time};
 
-/// A test of a model and what it came to when it was last run.
+/// A test of a model, with the result of its last run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestDocument {
-    /// Its name.
+    /// Name of the test.
     pub name: String,
-    /// The outcome.
+    /// Outcome of the last run.
     pub outcome: TestOutcome,
-    /// The weight of a failure: `warning` keeps the new rows, `error` throws them away.
+    /// Severity of a failure: `warning` keeps the new rows, `error` discards them.
     pub severity: Severity,
-    /// The number of wrong rows.
+    /// Number of wrong rows; a lower bound if `more` is true.
     pub failures: u64,
-    /// Counting ended there: there are more.
+    /// True if counting stopped at `failures` and there are more wrong rows.
     pub more: bool,
-    /// The first of them, each as `column = value, ...`.
+    /// First wrong rows, each as `column = value, ...`.
     pub rows: Vec<String>,
-    /// The number of rows that are kept in the engine, in the table `_watershed.failures`.
+    /// Number of wrong rows that are stored in the engine's table `_watershed.failures`.
     #[serde(default)]
     pub stored: u64,
-    /// The engine's reason for not running the test.
+    /// Reason why the engine can't run the test; null if it can.
     pub message: Option<String>,
-    /// Advice.
+    /// Suggested fix; null if none is known.
     pub hint: Option<String>,
-    /// The place of the test in the project's files.
+    /// Place of the test in the project's files.
     pub at: At,
 }
 
-/// The outcome of a test.
+/// The outcome of a test: passed, failed, invalid or not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TestOutcome {
-    /// No row is wrong.
+    /// The test found no wrong rows.
     Passed,
-    /// Rows are wrong.
+    /// The test found wrong rows.
     Failed,
-    /// The engine can't run it.
+    /// The engine can't run the test.
     Invalid,
-    /// It was not run: one before it could not be run.
+    /// The test was not run, because the engine could not run an earlier test.
     NotRun,
 }
 
-/// Numbers of tests by outcome.
+/// The numbers of tests, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestCounts {
-    /// No row is wrong.
+    /// Number of tests that found no wrong rows.
     pub passed: u64,
-    /// Rows are wrong, and that is a warning.
+    /// Number of tests with severity `warning` that found wrong rows.
     pub warned: u64,
-    /// Rows are wrong, or the engine can't run it.
+    /// Number of tests with severity `error` that found wrong rows, and of tests that the engine can't run.
     pub failed: u64,
-    /// Not run, because one before it could not be run.
+    /// Number of tests that were not run, because an earlier test could not be run.
     pub not_run: u64,
 }
 
 impl TestCounts {
-    /// Counts one more.
+    /// Counts a further test.
     pub fn add(&mut self, test: &TestDocument) {
         let counter = match (test.outcome, test.severity) {
             (TestOutcome::Passed, _) => &mut self.passed,
@@ -70,7 +70,7 @@ impl TestCounts {
         *counter += 1;
     }
 
-    /// All together.
+    /// Returns the number of all tests.
     pub fn total(&self) -> u64 {
         self.passed + self.warned + self.failed + self.not_run
     }
@@ -87,30 +87,30 @@ impl Extend<TestCounts> for TestCounts {
     }
 }
 
-/// The document of `test`.
+/// The results of the command `test`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestsDocument {
     /// Name and version of this form: `watershed.test/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The time at which the command began.
+    /// Time at which the command began.
     pub started_at: Time,
-    /// The time that it took, in milliseconds.
+    /// Duration of the command, in milliseconds.
     pub duration_ms: u64,
-    /// The program's exit code.
+    /// Exit code of the command.
     pub exit_code: u8,
-    /// The models that have tests, or were named, by name.
+    /// Models that have tests or were named, by name.
     pub models: Vec<TestedModel>,
-    /// Every test that failed, could not be run or warns, with its place.
+    /// Tests that failed, warned or could not be run, each with its place.
     pub diagnostics: Vec<Diagnostic>,
-    /// The numbers.
+    /// Numbers of tests, by outcome.
     pub summary: TestCounts,
 }
 
@@ -119,15 +119,15 @@ impl TestsDocument {
     pub const SCHEMA: &str = "watershed.test/1";
 }
 
-/// A model and its tests.
+/// A model with its tests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestedModel {
-    /// The kind.
+    /// Kind of the resource: `model`.
     pub kind: String,
-    /// The name.
+    /// Name of the model.
     pub name: String,
-    /// Its tests, in the order in which it states them.
+    /// Tests of the model, in the order of its file.
     pub tests: Vec<TestDocument>,
-    /// The reason for not running its tests.
+    /// Reason why the model's tests were not run; null if they were.
     pub error: Option<ResourceError>,
 }

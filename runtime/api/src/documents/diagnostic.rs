@@ -1,69 +1,69 @@
-//! Diagnostics of the project's files.
+//! Findings in the project's files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ResourceName;
 
-/// The severity of a finding.
+/// The severity of a finding: error, warning or hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Something can't be built.
+    /// An error: something can't be built.
     Error,
-    /// Something is most likely not what was meant.
+    /// A warning: something is most likely a mistake.
     Warning,
-    /// Something could be better.
+    /// A suggestion for improvement.
     Hint,
 }
 
 /// A finding in a file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
-    /// The severity.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// Stable name of the finding.
+    /// Stable code of the finding, for programs.
     pub code: String,
-    /// The file, relative to the project; the manifest where no file is at fault.
+    /// Path of the file, relative to the project; the manifest's if no file is at fault.
     pub path: String,
-    /// First line, from 1.
+    /// First line of the place, counted from 1.
     pub line: u32,
-    /// First column in characters, from 1.
+    /// First column of the place, in characters, counted from 1.
     pub column: u32,
-    /// Last line.
+    /// Last line of the place, counted from 1.
     pub end_line: u32,
-    /// Column behind the last character.
+    /// Column after the last character of the place, counted from 1.
     pub end_column: u32,
-    /// A description.
+    /// Description of the finding, for people.
     pub message: String,
-    /// A hint.
+    /// Suggested fix; null if none is known.
     pub hint: Option<String>,
-    /// The lines that it was found in: the first rows of a failing test, for example.
+    /// Evidence of the finding, one line each, such as the first rows of a failed test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// All that the engine said, where that is more than the message and the hint.
+    /// Complete message of the engine; absent if message and hint already say all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// The resource that it concerns.
+    /// Resource that the finding concerns; null if there is none.
     pub resource: Option<ResourceName>,
-    /// Other places that it speaks of.
+    /// Related places, such as the first declaration of a duplicate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<RelatedPlace>,
 }
 
-/// Another place that a finding speaks of: where something was declared first.
+/// A place that is related to a finding, such as the first declaration of a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelatedPlace {
-    /// The file, relative to the project.
+    /// Path of the file, relative to the project.
     pub path: String,
-    /// First line, from 1.
+    /// First line of the place, counted from 1.
     pub line: u32,
-    /// First column in characters, from 1.
+    /// First column of the place, in characters, counted from 1.
     pub column: u32,
-    /// Last line.
+    /// Last line of the place, counted from 1.
     pub end_line: u32,
-    /// Column behind the last character.
+    /// Column after the last character of the place, counted from 1.
     pub end_column: u32,
-    /// A few words about that place.
+    /// Short description of the place.
     pub message: String,
 }

@@ -3,46 +3,46 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The engine that models are built in: what it promises, and the parts that it has.
+/// The guarantees and capabilities of the engine that models are built in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineDocument {
     /// Name and version of this form: `watershed.engine/1`.
     pub schema: String,
     /// Name of the project.
     pub project: String,
-    /// The driver, as connectors name it: `duckdb`.
+    /// Name of the driver, as connectors spell it, such as `duckdb`.
     pub driver: String,
-    /// Its promises, in the order in which they are shown.
+    /// Guarantees of the engine, in display order.
     pub promises: Vec<EnginePromise>,
-    /// Parts that an engine may lack.
+    /// Capabilities that an engine may lack, each with its presence.
     pub parts: Vec<EnginePart>,
 }
 
-/// A promise of an engine.
+/// A guarantee of the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnginePromise {
-    /// A stable name: `appears`, `record`, `fence`, ...
+    /// Stable name of the guarantee, such as `appears`, `record` or `fence`.
     pub name: String,
-    /// The matter.
+    /// Subject of the guarantee, for people.
     pub title: String,
-    /// The way in which it is kept.
+    /// Description of how the engine keeps the guarantee.
     pub how: String,
-    /// True if it is kept less than whole.
+    /// True if the engine keeps only a weaker form of the guarantee.
     pub weaker: bool,
 }
 
-/// A part that an engine may lack.
+/// A capability that an engine may lack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnginePart {
-    /// A stable name: `trash`, `partitions`, ...
+    /// Stable name of the capability, such as `trash` or `partitions`.
     pub name: String,
-    /// The part.
+    /// Title of the capability, for people.
     pub title: String,
-    /// True if the engine has it.
+    /// True if the engine has the capability.
     pub present: bool,
 }
 
 impl EngineDocument {
-    /// The schema of this form.
+    /// The value of `schema` in documents of this form.
     pub const SCHEMA: &str = "watershed.engine/1";
 }

@@ -1,33 +1,33 @@
-//! The document of a command that ends without a result of its own.
+//! The document of a command that fails without a result.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::At;
 
-/// The reason why a command could not be carried out: a mistake in its usage or in a statement, or a folder that can't be used.
+/// The reason why a command could not be carried out: wrong usage, a mistake in a statement, or an unusable folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDocument {
     /// Name and version of this form: `watershed.error/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
-    /// The code that the program ends with.
+    /// Exit code of the command.
     pub exit_code: u8,
-    /// The mistake.
+    /// Error that ended the command.
     pub error: CommandError,
 }
 
-/// A mistake that ends a command.
+/// An error that ends a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandError {
-    /// Stable name: `usage`, `project`, `not-now`, `state-folder`, or the code of a mistake in a statement.
+    /// Stable code, for programs: `usage`, `project`, `not-now`, `state-folder`, or the code of a mistake in a statement.
     pub code: String,
-    /// The message.
+    /// Message for people: what was attempted, and what prevented it.
     pub message: String,
-    /// A remedy to try.
+    /// Suggested fix; null if none is known.
     pub hint: Option<String>,
-    /// The place in the statement; its path is the file that it was read from, or `query`.
+    /// Place in the statement, whose path is the file that it was read from, or `query`; null if no place is known.
     pub at: Option<At>,
 }
 

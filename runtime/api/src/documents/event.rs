@@ -1,4 +1,4 @@
-//! Events of a run, one line each with `--format jsonl`.
+//! Events of a run, one per line of `--format jsonl`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,187 +9,189 @@ use super::{
     Work,
 };
 
-/// One line of `--format jsonl`. A run begins with `run_started` and ends with `run_finished`; in between `start` says
-/// `settled` whenever nothing is left to do.
+/// One line of `--format jsonl`: an event of a run.
+///
+/// A run begins with `run_started` and ends with `run_finished`. In between `start` sends `settled` whenever all work is
+/// done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The command has begun.
+    /// The command has begun. This is the first event.
     RunStarted {
-        /// The time.
+        /// Time at which the command began.
         at: Time,
         /// Name and version of this form: `watershed.event/1`.
         schema: String,
-        /// Names this run of the command.
+        /// Id of this run of the command.
         run_id: String,
-        /// The command.
+        /// Command that runs.
         command: Command,
         /// Name of the project.
         project: String,
-        /// Folder of the project.
+        /// Path of the project's folder.
         root: String,
-        /// The environment.
+        /// Name of the project's environment.
         environment: String,
     },
-    /// A resource runs.
+    /// A run of a resource has begun.
     ResourceStarted {
-        /// The time.
+        /// Time at which the run began.
         at: Time,
-        /// The resource.
+        /// Kind and name of the resource.
         resource: ResourceName,
-        /// The reason.
+        /// Reason for the run; null if it is unknown.
         reason: Option<Reason>,
     },
-    /// A resource has run.
+    /// A run of a resource has ended.
     ResourceFinished {
-        /// The time.
+        /// Time at which the run ended.
         at: Time,
-        /// The resource.
+        /// Kind and name of the resource.
         resource: ResourceName,
-        /// The work that it did outside.
+        /// Work that the run did on outputs.
         work: Work,
-        /// The run.
+        /// The run, with its reason, duration and outcome.
         run: LastRun,
-        /// Its failure.
+        /// Error of the resource; null if there is none.
         error: Option<ResourceError>,
-        /// The resource now, and the progress of the command.
+        /// State of the resource after the run, and the progress of the command.
         #[serde(flatten)]
         about: Ended,
     },
-    /// A job, a service or one of its replicas has entered a stage, or something worth telling has happened to it.
+    /// A job, a service or a replica has entered another stage, or recorded a notable event.
     Transition {
-        /// The time.
+        /// Time of the transition.
         at: Time,
-        /// The resource.
+        /// Kind and name of the job, service or replica.
         resource: ResourceName,
-        /// The stage before.
+        /// Stage before the transition.
         from: String,
-        /// The stage after.
+        /// Stage after the transition.
         to: String,
-        /// The reason, as a word.
+        /// Reason for the transition, as a stable word such as `exited`.
         reason: String,
-        /// More for people.
+        /// Details for people; absent if there are none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         detail: String,
     },
     /// An alert was evaluated.
     AlertEvaluated {
-        /// The time.
+        /// Time at which the alert was evaluated.
         at: Time,
-        /// The alert.
+        /// Kind and name of the alert.
         resource: ResourceName,
-        /// The moment that it was evaluated for.
+        /// Time for which the alert was evaluated.
         moment: Time,
-        /// The verdict: `pass`, `fail` or `error`.
+        /// Verdict of the alert: `pass`, `fail` or `error`.
         verdict: String,
-        /// The keys of the messages that tell of it: names of notifications.
+        /// Names of the notifications that the verdict caused; empty if nobody is told.
         told: Vec<String>,
     },
-    /// A message was handed over.
+    /// A message was delivered.
     NotificationDelivered {
-        /// The time.
+        /// Time of the delivery.
         at: Time,
-        /// The notification.
+        /// Kind and name of the notification.
         resource: ResourceName,
-        /// The message's title.
+        /// Title of the message.
         title: String,
-        /// The receiver, in words without secrets.
+        /// Description of the receiver, without secrets.
         receiver: String,
-        /// The attempts that were made.
+        /// Number of attempts so far, including the successful attempt.
         attempts: u32,
     },
-    /// An attempt to hand a message over failed, and another one follows.
+    /// An attempt to deliver a message failed and will be retried.
     NotificationDelayed {
-        /// The time.
+        /// Time of the event.
         at: Time,
-        /// The notification.
+        /// Kind and name of the notification.
         resource: ResourceName,
-        /// The message's title.
+        /// Title of the message.
         title: String,
-        /// The receiver, in words without secrets.
+        /// Description of the receiver, without secrets.
         receiver: String,
-        /// The attempts that were made.
+        /// Number of attempts so far.
         attempts: u32,
-        /// The last failure.
+        /// Description of the last failure.
         failure: String,
-        /// The time of the next attempt, by a program that runs then.
+        /// Earliest time of the next attempt, if a process runs the project then.
         next_attempt_at: Time,
     },
-    /// A message could not be handed over, and is not tried again by itself.
+    /// A message could not be delivered and will not be retried automatically.
     NotificationDead {
-        /// The time.
+        /// Time of the event.
         at: Time,
-        /// The notification.
+        /// Kind and name of the notification.
         resource: ResourceName,
-        /// The message's title.
+        /// Title of the message.
         title: String,
-        /// The receiver, in words without secrets.
+        /// Description of the receiver, without secrets.
         receiver: String,
-        /// The attempts that were made.
+        /// Number of attempts that were made.
         attempts: u32,
-        /// The last failure.
+        /// Description of the last failure.
         failure: String,
     },
-    /// Something is wrong in a file.
+    /// A file has a mistake.
     Diagnostic {
-        /// The diagnostic with its place.
+        /// The mistake, with its place in the file.
         #[serde(flatten)]
         diagnostic: Diagnostic,
     },
-    /// Something that was wrong is not any more. Only `start` sees such a thing.
+    /// A mistake in a file was corrected. Only `start` reports such events.
     Fixed {
-        /// The former diagnostic with its place.
+        /// The corrected mistake, with its former place in the file.
         #[serde(flatten)]
         diagnostic: Diagnostic,
     },
-    /// Nothing is left to do until something changes. Only `start` goes on then.
+    /// All work is done until something changes. Only `start` continues after this event.
     Settled {
-        /// The time.
+        /// Time of the event.
         at: Time,
-        /// The time since something was asked for.
+        /// Time since the work was requested, in milliseconds.
         duration_ms: u64,
-        /// The exit code of a `run` at this point.
+        /// Exit code that `run` would return at this point.
         exit_code: u8,
-        /// Counts of runs since the last time, by outcome; they add up to the resources.
+        /// Numbers of resources by the outcome of their runs since the previous `settled` event.
         outcomes: Outcomes,
     },
-    /// The command has ended.
+    /// The command has ended. This is the last event.
     RunFinished {
-        /// The time.
+        /// Time at which the command ended.
         at: Time,
-        /// The whole document.
+        /// Final document of the command.
         document: Box<RunDocument>,
     },
 }
 
-/// A resource after its run, and the progress of the command.
+/// The state of a resource after a run, and the progress of the command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
-    /// The type that its file says, where that is another word than the kind: `source`.
+    /// Type in the resource's file, such as `source`; absent if it equals the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared_as: Option<String>,
-    /// The name that it had before it was renamed.
+    /// Name of the resource before it was renamed; absent if it was not renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
-    /// Its output.
+    /// Result of the resource, such as a model's output table; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// It had failed before and has not any more.
+    /// True if the resource had failed before and no longer fails.
     #[serde(default)]
     pub fixed: bool,
-    /// The number of resources that this command has run so far.
+    /// Number of resources that the command has run so far.
     #[serde(default)]
     pub ended: u64,
-    /// The number of resources.
+    /// Number of all resources of the command.
     #[serde(default)]
     pub resources: u64,
 }
 
-/// Reasons for which a program is pending and nothing is wrong.
+/// Reasons for which a program is pending although nothing is wrong.
 const HARMLESS: [&str; 5] = ["ended", "requested", "other_start", "stopped", "finished_before"];
 
 impl Event {
-    /// Returns true if the event is told to everybody: something was done, found, fixed or sent.
+    /// Returns true if the event is news: something was done, has failed, was mended or was delivered.
     pub fn is_news(&self) -> bool {
         let (work, run, about) = match self {
             Self::ResourceFinished { work, run, about, .. } => (work, run, about),
@@ -206,8 +208,8 @@ impl Event {
         }
     }
 
-    /// Returns the word for a step in the life of a program that a person wants to hear of: an end that nobody meant, a check
-    /// that has failed, a step of a release. The others are left to `status` and `history`.
+    /// Returns the word for a notable step in the life of a program: an unexpected end, a failed check, or a step of a
+    /// release; none for other events.
     pub fn story(&self) -> Option<&'static str> {
         let Self::Transition {
             resource, to, reason, ..
@@ -232,6 +234,6 @@ impl Event {
         })
     }
 
-    /// The value of `schema` in the first event.
+    /// The value of `schema` in the first event of a run.
     pub const SCHEMA: &str = "watershed.event/1";
 }

@@ -5,26 +5,27 @@ use serde::{Deserialize, Serialize};
 
 use super::{Action, At, Health, LastRun, Link, Phase, Reason, ResourceError, ResourceName, Time};
 
-/// The reason why a resource, or the project, is not further than it is: the root causes, each once.
+/// The root causes that keep a resource, or the resources of a project, from progressing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainDocument {
     /// Name and version of this form: `watershed.explain/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// True if a process runs the project and answered; otherwise this is what is stored.
+    /// True if a running process answered; false if the document describes the stored state.
     pub live: bool,
-    /// The resource that was asked about; none if the whole project was.
+    /// The explained resource; null if the whole project is explained.
     pub resource: Option<Explained>,
-    /// The root causes; of a whole project those first that keep most back. Empty if all is well.
+    /// Root causes, without duplicates; for a project, the cause that blocks the most resources comes first. Empty if
+    /// nothing is blocked.
     pub causes: Vec<RootCause>,
-    /// The number of further causes.
+    /// Number of further causes that are not listed.
     pub more: u64,
 }
 
@@ -33,140 +34,140 @@ impl ExplainDocument {
     pub const SCHEMA: &str = "watershed.explain/1";
 }
 
-/// The resource that was asked about.
+/// The resource that is explained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
-    /// The kind.
+    /// Kind of the resource, such as `model`.
     pub kind: String,
-    /// The name.
+    /// Name of the resource.
     pub name: String,
-    /// The phase that the controller has it in.
+    /// Phase in which the controller has the resource.
     pub phase: Phase,
-    /// Its health.
+    /// Health of the resource.
     pub health: Health,
-    /// The reason why it is pending or running.
+    /// Reason for the pending or current run; null if the resource is idle.
     pub reason: Option<Reason>,
-    /// The origins of the request.
+    /// Origins of the request: the parents, refs or callers behind the reason.
     pub cause: Vec<String>,
-    /// The causal chain, the first step first; the last one is its own.
+    /// Causal chain of the run, oldest link first, this resource's own link last.
     #[serde(default)]
     pub chain: Vec<Link>,
-    /// Failures in a row.
+    /// Number of consecutive failures.
     pub attempts: u32,
-    /// The time at which a failure that may pass by itself is tried again; none if it is not.
+    /// Retry policy in force; null if failures are not retried.
     pub retry: Option<Retry>,
-    /// The time at which it asked to be run again.
+    /// Time of the next scheduled run; null if none is scheduled.
     pub next_run_at: Option<Time>,
-    /// Its last run.
+    /// Last run of the resource; null if it never ran.
     pub last_run: Option<LastRun>,
-    /// The time at which it last succeeded.
+    /// Time of the last successful run; null if there is none.
     pub last_success_at: Option<Time>,
 }
 
-/// The policy for retries that is in force.
+/// The retry policy that applies to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retry {
-    /// The number of failures in a row after which nothing is tried again.
+    /// Number of consecutive failures after which there are no more retries.
     pub attempts: u32,
-    /// The first wait; each further one is twice as long.
+    /// Delay before the first retry, in milliseconds. Each further delay is twice as long.
     pub delay_ms: u64,
-    /// The longest wait.
+    /// Longest delay between two retries, in milliseconds.
     pub longest_delay_ms: u64,
 }
 
-/// One thing that keeps resources from running.
+/// A root cause that keeps resources from running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RootCause {
-    /// The class of the cause.
+    /// Class of the cause.
     pub code: Blocker,
-    /// The owner of the cause: the resource itself, or one that it waits for.
+    /// Resource that has the cause: the explained resource itself, or one that blocks it.
     pub resource: ResourceName,
-    /// The cause, in words.
+    /// Description of the cause, for people.
     pub message: String,
-    /// A hint at a way to fix it.
+    /// Suggested fix; null if none is known.
     pub hint: Option<String>,
-    /// The operations that the hint names, for programs that offer them as buttons.
+    /// Operations that the hint names, for programs that offer them as buttons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
-    /// The failure behind it.
+    /// Error behind the cause; null if there is none.
     pub error: Option<ResourceError>,
-    /// The place in the project's files.
+    /// Place in the project's files; null if no place is known.
     pub at: Option<At>,
-    /// The time at which it ends by itself.
+    /// Time at which the cause ends without intervention; null if there is no such time.
     pub until: Option<Time>,
-    /// The number of other resources that it keeps from being built.
+    /// Number of other resources that the cause blocks.
     pub keeps_back: u64,
 }
 
-/// A cause that keeps a resource from running, or none.
+/// The class of a cause that blocks a resource, or the fact that nothing does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
-    /// Its last run failed.
+    /// The last run of the resource failed.
     Failed,
-    /// Its last run failed, and it is tried again by itself.
+    /// The last run of the resource failed and will be retried.
     Retrying,
-    /// It is on a cycle of refs.
+    /// The resource is part of a cycle of refs.
     OnCycle,
-    /// A resource that it reads is not declared.
+    /// The resource refers to a resource that is not declared.
     MissingRef,
-    /// A resource that it reads is not there or not ready.
+    /// The resource refers to a resource that does not exist yet, or is not ready.
     WaitingForRef,
-    /// Its name is held by another resource.
+    /// Another resource holds the name of the resource.
     WaitingForName,
-    /// An invocation did not return after its cancel.
+    /// A cancelled invocation of the resource did not return.
     Abandoned,
-    /// Its stored bytes can't be read.
+    /// The stored spec or state of the resource can't be read.
     Unreadable,
-    /// It is paused.
+    /// The resource is paused.
     Paused,
-    /// A person stopped it.
+    /// A person cancelled the last run.
     Cancelled,
-    /// Nothing here can run its kind.
+    /// This program can't run resources of this kind.
     Unsupported,
-    /// Its last run succeeded, and it can't be used yet.
+    /// The last run succeeded, but the resource can't be used yet.
     Unready,
-    /// It runs.
+    /// The resource is running.
     Runs,
-    /// It was cancelled and has not returned.
+    /// A cancelled invocation of the resource has not returned yet.
     Stopping,
-    /// It waits for a commit.
+    /// The resource waits for a commit of the catalog.
     AwaitsCommit,
-    /// Kinds that come first have not settled.
+    /// The startup barrier is closed: kinds that start first have not settled.
     Gate,
-    /// Deletes come first.
+    /// The resource waits for unfinished deletes.
     DeletesFirst,
-    /// Renames come first.
+    /// The resource waits for unfinished renames.
     RenamesFirst,
-    /// As many run as the controller allows.
+    /// The controller's limit of concurrent invocations is reached.
     ControllerFull,
-    /// As many run as its kind allows.
+    /// The kind's limit of concurrent invocations is reached.
     KindFull,
-    /// As many run as its pool has places.
+    /// The pool's limit of concurrent invocations is reached.
     PoolFull,
-    /// Something below it has not returned.
+    /// An invocation of a transitive dependent, or of a member of the resource's cycle, has not returned.
     RunsBelow,
-    /// Something that has one of its names has not returned.
+    /// The resource waits for an invocation of another resource that has one of its names.
     NameInUse,
-    /// It is about to start.
+    /// The resource is about to start.
     Next,
-    /// It was never run, and nobody runs the project.
+    /// The resource never ran, and no process runs the project.
     NeverRun,
-    /// It is known to be behind, and nobody runs the project.
+    /// The resource is known to be stale, and no process runs the project.
     Stale,
-    /// Nothing asks for it: it is up to date.
+    /// The resource is up to date, and no run is requested.
     Idle,
 }
 
 impl Explained {
-    /// Returns the name of the resource.
+    /// Returns the kind and name of the resource.
     pub fn id(&self) -> ResourceName {
         ResourceName::new(&self.kind, &self.name)
     }
 }
 
 impl RootCause {
-    /// Adds something that may help.
+    /// Sets the hint: a suggested fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A file that rows were written to.
+/// A file to which rows were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportDocument {
     /// Name and version of this form: `watershed.export/1`.
     pub schema: String,
-    /// The file, with its whole path.
+    /// Absolute path of the file.
     pub file: String,
-    /// The rows in it, if the engine says.
+    /// Number of rows in the file; null if the engine does not report it.
     pub rows: Option<u64>,
-    /// Its size.
+    /// Size of the file, in bytes.
     pub bytes: u64,
 }
 

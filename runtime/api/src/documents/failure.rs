@@ -3,31 +3,31 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A resource's own failure.
+/// The error of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceError {
-    /// Stable name of what went wrong.
+    /// Stable code of the error, for programs.
     pub code: String,
-    /// The attempt, and the obstacle.
+    /// Message for people: what was attempted, and what prevented it.
     pub message: String,
-    /// A hint.
+    /// Suggested fix; null if none is known.
     pub hint: Option<String>,
-    /// All that the engine said, where that is more than the message and the hint.
+    /// Complete message of the engine; absent if message and hint already say all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// The place in the project's files.
+    /// Place in the project's files; null if no place is known.
     pub at: Option<At>,
-    /// True if the same attempt may succeed later without an edit.
+    /// True if another attempt may succeed without an edit.
     pub retryable: bool,
 }
 
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct At {
-    /// The file, relative to the project.
+    /// Path of the file, relative to the project.
     pub path: String,
-    /// The line, from 1.
+    /// Line of the place, counted from 1.
     pub line: u32,
-    /// The column in characters, from 1.
+    /// Column of the place, in characters, counted from 1.
     pub column: u32,
 }

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Health, ResourceName};
 
-/// Resources and what reads what.
+/// The graph of resources and their refs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDocument {
     /// Name and version of this form: `watershed.graph/1`.
     pub schema: String,
-    /// The resources: parents before their children.
+    /// Resources of the graph, parents before their children.
     pub nodes: Vec<Node>,
-    /// The edges, by parent and child.
+    /// Edges from parents to children, by parent and child.
     pub edges: Vec<Edge>,
 }
 
@@ -21,28 +21,28 @@ impl GraphDocument {
     pub const SCHEMA: &str = "watershed.graph/1";
 }
 
-/// A resource of the graph.
+/// A node of the graph: a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
-    /// The kind.
+    /// Kind of the resource, such as `model`.
     pub kind: String,
-    /// The name.
+    /// Name of the resource.
     pub name: String,
-    /// Its health.
+    /// Health of the resource.
     pub health: Health,
 }
 
-/// A child reads a parent.
+/// An edge of the graph: the child reads the parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Edge {
-    /// The resource that is read.
+    /// Parent: the resource that is read.
     pub from: ResourceName,
-    /// The resource that reads it.
+    /// Child: the resource that reads the parent.
     pub to: ResourceName,
 }
 
 impl Node {
-    /// Kind and name alone.
+    /// Returns the kind and name of the resource.
     pub fn id(&self) -> ResourceName {
         ResourceName {
             kind: self.kind.clone(),

@@ -10,36 +10,37 @@ use super::{Link, Outcome, Reason, ResourceError, ResourceName, Time, Work};
 pub struct HistoryDocument {
     /// Name and version of this form: `watershed.history/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The runs.
+    /// Past runs, latest first.
     pub runs: Vec<HistoryRun>,
-    /// The transitions of jobs, services and managed resources, evaluations of alerts and files of reports, the latest first.
+    /// Transitions of jobs, services and managed resources, evaluations of alerts, and exports of reports, latest
+    /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<HistoryTransition>,
-    /// The token of the next page; absent on the last one.
+    /// Token of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// The time of the earliest run that was looked at; absent where all were.
+    /// End of the earliest run that was searched; absent if the search covered all stored runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub searched_since: Option<Time>,
-    /// The end of the last process, if it could not store what it did any more; none if it did, or one runs.
+    /// Early end of the last process, which could not store its work; absent if it ended in order, or a process runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<EndedEarly>,
 }
 
-/// The end of a process that could not store what it did.
+/// The end of a process that could not store its work any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedEarly {
-    /// The time.
+    /// Time at which the process ended.
     pub at: Time,
-    /// The reason: the disk of the state folder was full.
+    /// Reason for the early end: the disk of the state folder was full.
     pub message: String,
 }
 
@@ -57,18 +58,18 @@ impl HistoryDocument {
     }
 }
 
-/// One entry of a history.
+/// An entry of a history: a run or a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Moment<'a> {
-    /// A run.
+    /// A past run of a resource.
     Run(&'a HistoryRun),
-    /// A transition.
+    /// A past transition of a resource.
     Transition(&'a HistoryTransition),
 }
 
 impl Moment<'_> {
-    /// Returns the time at which it began.
+    /// Returns the start of the run, or the time of the transition.
     pub fn at(self) -> Time {
         match self {
             Self::Run(run) => run.started_at,
@@ -77,71 +78,70 @@ impl Moment<'_> {
     }
 }
 
-/// A past transition of a job, a service or one of its replicas, or a managed resource: another stage, or an event worth
-/// telling. An alert that was evaluated goes from verdict to verdict, a report that was made from nothing to nothing.
+/// A past transition of a job, a service, a replica or a managed resource: another stage, or a notable event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryTransition {
-    /// The time.
+    /// Time of the transition.
     pub at: Time,
-    /// The resource.
+    /// Kind and name of the resource.
     pub resource: ResourceName,
-    /// The stage before.
+    /// Stage before the transition, or an alert's previous verdict; empty for reports.
     pub from: String,
-    /// The stage after.
+    /// Stage after the transition, or an alert's new verdict; empty for reports.
     pub to: String,
-    /// The reason, as a word.
+    /// Reason for the transition, as a stable word such as `exited`.
     pub reason: String,
-    /// More for people.
+    /// Details for people; absent if there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// The run that recorded it, named as in `runs`; not of alerts and reports.
+    /// Id of the run that recorded the transition, as in `runs`; absent for alerts and reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// The moment that an evaluation or a file is about.
+    /// Time for which the alert was evaluated, or the report made; absent for other transitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moment: Option<Time>,
-    /// The rows that were found, at most those that are kept, or the rows of the file.
+    /// Number of rows that the alert found and kept, or that the report's file holds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
-    /// The keys of the messages that tell of it: names of notifications.
+    /// Names of the notifications that the transition caused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
 }
 
-/// A past run of one resource.
+/// A past run of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryRun {
-    /// Names the run.
+    /// Id of the run.
     pub id: String,
-    /// The resource, by the name that it had then.
+    /// Kind of the resource, and its name at the time of the run.
     pub resource: ResourceName,
-    /// The reason why it was asked for.
+    /// Reason for the run.
     pub reason: Reason,
-    /// The origins of the request.
+    /// Origins of the request: the parents, refs or callers behind the reason.
     pub cause: Vec<String>,
-    /// The causal chain, the first step first; the last one is this resource's own.
+    /// Causal chain of the run, oldest link first, this resource's own link last.
     #[serde(default)]
     pub chain: Vec<Link>,
-    /// The time at which it began.
+    /// Time at which the run began.
     pub started_at: Time,
-    /// The time that it took.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: u64,
-    /// The outcome.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// The work that it did outside.
+    /// Work that the run did on outputs.
     pub work: Work,
-    /// Its failure.
+    /// Error of the run; null if it did not fail.
     pub error: Option<ResourceError>,
-    /// The runs in a row that ended as this one did, which is the last of them; none if it is the only one.
+    /// Series of runs with the same end, of which this run is the last; absent if the run stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
 }
 
-/// Runs in a row that ended in the same way.
+/// A series of consecutive runs that ended in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
-    /// Their number, the last one included.
+    /// Number of runs in the series, including the last.
     pub runs: u32,
-    /// The time at which the first of them began.
+    /// Time at which the first run of the series began.
     pub since: Time,
 }

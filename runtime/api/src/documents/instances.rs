@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::Time;
 
-/// The instances of an environment of a project.
+/// The instances of a project's environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstancesDocument {
     /// Name and version of this form: `watershed.instances/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The instances: a state folder has one.
+    /// Instances of the environment. A state folder has one instance.
     pub instances: Vec<InstanceEntry>,
 }
 
@@ -27,20 +27,21 @@ impl InstancesDocument {
     pub const SCHEMA: &str = "watershed.instances/1";
 }
 
-/// An instance and its state.
+/// An instance of a project, with its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceEntry {
-    /// The name of the instance.
+    /// Name of the instance.
     pub name: String,
-    /// The state of the instance.
+    /// State of the instance: live or at rest.
     pub state: InstanceState,
-    /// The time at which the instance was opened, or ended if it is at rest; none if it never ran, or did not end in order.
+    /// Time at which a live instance was opened, or an instance at rest ended; null if it never ran, or did not end in
+    /// order.
     pub since: Option<Time>,
-    /// The address of its page for people; none if it does not answer over HTTP.
+    /// Address of the instance's web page; null if it does not answer over HTTP.
     pub address: Option<String>,
 }
 
-/// The state of an instance.
+/// The state of an instance: live or at rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceState {

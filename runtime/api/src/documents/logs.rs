@@ -8,32 +8,32 @@ use serde_json::Value;
 
 use super::{ResourceName, Time};
 
-/// Log lines of a resource's runs, the oldest first.
+/// The log lines of a resource's runs, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogsDocument {
     /// Name and version of this form: `watershed.logs/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The lines.
+    /// Log lines of the resource's runs, oldest first.
     pub lines: Vec<LogLine>,
-    /// The output of programs, for jobs and services.
+    /// Output lines of a job's or service's programs; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<OutputLine>,
 }
 
-/// A line that a program wrote.
+/// A line of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputLine {
-    /// The job, or the replica of a service.
+    /// Name of the job, or of the service's replica.
     pub program: String,
-    /// The text, with the names of secrets in the place of their values.
+    /// Text of the line, with each secret's value replaced by its name.
     pub text: String,
 }
 
@@ -42,46 +42,46 @@ impl LogsDocument {
     pub const SCHEMA: &str = "watershed.logs/1";
 }
 
-/// One thing that a run said. Also what stands in one line of a file, and of `--format jsonl`.
+/// A log line of a run, in log files and with `--format jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
-    /// Rises from line to line, also over restarts.
+    /// Id of the line, which increases from line to line, also across restarts.
     pub id: u64,
-    /// The time.
+    /// Time at which the line was written.
     pub at: Time,
-    /// The level.
+    /// Level of the line.
     pub level: LogLevel,
-    /// The resource, by the name that it had then.
+    /// Kind of the resource, and its name at the time of the run.
     pub resource: ResourceName,
-    /// The run, named as in `history`.
+    /// Id of the run, as in `history`.
     pub run: String,
-    /// The message.
+    /// Message of the line, for people.
     pub message: String,
-    /// Further fields.
+    /// Structured fields of the line, by name; absent if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, Value>,
-    /// The part of the program that wrote it.
+    /// Part of the program that wrote the line.
     pub target: String,
 }
 
-/// The level of a line.
+/// The level of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// A person must look.
+    /// An error that a person must look at.
     Error,
-    /// Something is wrong.
+    /// A warning that something is wrong.
     Warn,
-    /// Things that were done.
+    /// A record of work that was done.
     Info,
-    /// Details of them.
+    /// Details of the work, for debugging.
     Debug,
-    /// Everything.
+    /// All details, for tracing.
     Trace,
 }
 
 impl LogLevel {
-    /// The word, as it stands in documents.
+    /// Returns the name in documents, such as `info`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",

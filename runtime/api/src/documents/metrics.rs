@@ -1,41 +1,41 @@
-//! The answer to a query of a metrics view.
+//! The rows of a metrics query, and the bounds of a time dimension.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Columns, rows and the ranges that they are about.
+/// The rows of a metrics query, with their columns and time ranges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsDocument {
     /// Name and version of this form: `watershed.metrics/1`.
     pub schema: String,
-    /// The metrics view.
+    /// Name of the metrics view.
     pub metrics_view: String,
-    /// The columns, in order.
+    /// Columns of the rows, in order.
     pub columns: Vec<MetricsColumn>,
-    /// The rows, as the engine computed them; integers beyond 2^53, decimals and times are strings.
+    /// Rows as the engine computed them. Integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
-    /// The zone that times are cut in. Instants are in universal time.
+    /// Time zone in which times are truncated. Instants themselves are in UTC.
     pub time_zone: String,
-    /// There are more rows, which the command line left out.
+    /// True if there are more rows than the answer holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// The rows were kept from an earlier question; nothing that they are made of has changed since.
+    /// True if the rows come from the cache and their inputs have not changed since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// Tables and files have the names for people in the heads of their columns: the question says so.
+    /// True if tables and files show the columns' display names as headers, as the query asks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub use_display_names: bool,
-    /// The statement, where it was asked for instead of the rows.
+    /// SQL statement; absent unless it was requested instead of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
-    /// The row of totals, if the query has one.
+    /// Row of totals; absent if the query asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Vec<Value>>,
-    /// The range of time, if one bounds the answer.
+    /// Time range of the query; absent if no range bounds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_range: Option<MetricsRange>,
-    /// The range that it is compared with.
+    /// Time range that the query compares with; absent if it compares with none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison_time_range: Option<MetricsRange>,
 }
@@ -45,69 +45,70 @@ impl MetricsDocument {
     pub const SCHEMA: &str = "watershed.metrics/1";
 }
 
-/// A column of an answer.
+/// A column of a metrics query's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its name for people.
+    /// Display name of the column, for people.
     pub display_name: String,
-    /// Its part in the answer.
+    /// Role of the column in the answer.
     pub role: MetricsRole,
-    /// The view's field that it shows or is computed from.
+    /// Field of the view that the column shows or is computed from; absent if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub field: String,
-    /// Its type, in the engine's words.
+    /// Type of the column, as the engine names it.
     #[serde(rename = "type")]
     pub data_type: String,
-    /// The grain that its times are cut to.
+    /// Time grain to which the column's times are truncated; absent if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grain: Option<String>,
-    /// The preset that its numbers are written by.
+    /// Name of the preset that formats the column's numbers; absent if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub format_preset: String,
-    /// The d3 pattern that its numbers are written by.
+    /// Pattern (d3-format) that formats the column's numbers; absent if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub format_d3: String,
 }
 
-/// The parts that columns have.
+/// The role of a column in a metrics query's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricsRole {
-    /// Rows are grouped by it.
+    /// A dimension by which rows are grouped.
     Dimension,
-    /// A measure of the view.
+    /// A measure of the view, aggregated over each group.
     Measure,
-    /// Computed by the query.
+    /// A value that the query computes from measures.
     Computed,
-    /// A column of the table.
+    /// A column of the underlying table, without aggregation.
     Column,
 }
 
-/// A half-open range of time.
+/// A half-open range of time: `start` inclusive, `end` exclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsRange {
-    /// The first instant.
+    /// Start of the range, inclusive.
     pub start: String,
-    /// The first instant after it.
+    /// End of the range, exclusive.
     pub end: String,
 }
 
-/// The ends of a metrics view's time dimension, over the rows that the viewer may see.
+/// The bounds of a metrics view's time dimension, over the rows that the viewer may see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsBoundsDocument {
     /// Name and version of this form: `watershed.metrics-bounds/1`.
     pub schema: String,
-    /// The metrics view.
+    /// Name of the metrics view.
     pub metrics_view: String,
-    /// The time dimension; null where the view has none, and no ends.
+    /// Name of the time dimension; null if the view has none, and then the bounds are null too.
     pub time_dimension: Option<String>,
-    /// The earliest time; null where there is no row.
+    /// Earliest time in the data; null if there are no rows.
     pub earliest: Option<String>,
-    /// The latest time.
+    /// Latest time in the data; null if there are no rows.
     pub latest: Option<String>,
-    /// The time up to which the data is complete: that of the view's `watermark`, or else the latest.
+    /// Time up to which the data is complete, from the view's `watermark`, or else the latest time; null if there are
+    /// no rows.
     pub watermark: Option<String>,
 }
 

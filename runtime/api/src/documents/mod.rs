@@ -1,4 +1,4 @@
-//! Documents of the program for other programs: JSON documents and events.
+//! JSON documents and events, for other programs.
 //!
 //! These types are the contract of `docs/cli.md`. Each document has a JSON Schema in `docs/schemas`, written from
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
@@ -73,17 +73,17 @@ pub use trash::{TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 use schemars::Schema;
 use serde::Serialize;
 
-/// A part of a document in a line of its own, which names its schema as the whole does.
+/// A line of output that holds part of a document, with the schema of the whole document.
 #[derive(Debug, Serialize)]
 pub struct Line<'a, T> {
-    /// Name and version of the document that it is a part of.
+    /// Name and version of the whole document's form.
     pub schema: &'static str,
-    /// The part.
+    /// Part of the document in this line.
     #[serde(flatten)]
     pub part: &'a T,
 }
 
-/// Every document with the name of its schema file, in the order of `docs/cli.md`.
+/// Returns the JSON Schema of every document, with the name of its file, in the order of `docs/cli.md`.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("run", schemars::schema_for!(RunDocument)),
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Compares with the kept schemas, or keeps these when `WATERSHED_BLESS` is set.
+    /// Compares the schemas with the files in the repository, or writes the files if `WATERSHED_BLESS` is set.
     #[test]
     fn the_schemas_in_the_repository_are_those_of_the_types() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");

@@ -1,19 +1,19 @@
-//! The name of a resource in documents.
+//! The kind and name of a resource, as documents identify it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Kind and name of a resource, written as in project files.
+/// The kind and name of a resource, spelled as in project files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceName {
-    /// The kind: `model`, `metrics_view`, ...
+    /// Kind of the resource, such as `model` or `metrics_view`.
     pub kind: String,
-    /// The name, in the case in which it was declared.
+    /// Name of the resource, in the case in which it was declared.
     pub name: String,
 }
 
 impl ResourceName {
-    /// Returns the name of a resource of a kind.
+    /// Returns the identifier of a resource from its kind and name.
     pub fn new(kind: &str, name: &str) -> Self {
         Self {
             kind: kind.to_owned(),

@@ -5,32 +5,32 @@ use serde::{Deserialize, Serialize};
 
 use super::Phase;
 
-/// An operation on resources by hand.
+/// An operation by hand on resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Holds further runs back.
+    /// Holds back further runs of resources.
     Pause,
-    /// Lets them go on.
+    /// Ends the pause of resources.
     Resume,
-    /// Stops the run that is under way.
+    /// Cancels the current runs of resources.
     Cancel,
     /// Sets the number of replicas of a service.
     Scale,
-    /// Starts the processes of services anew.
+    /// Restarts the processes of services.
     Restart,
-    /// Brings an earlier release of a service back.
+    /// Returns services to an earlier release.
     Rollback,
-    /// Sets what is desired of a managed resource.
+    /// Sets the desired stage of a managed resource.
     Set,
-    /// Tells managed resources of an event.
+    /// Delivers events to managed resources.
     Event,
-    /// Tells nobody of an alert for a while.
+    /// Suppresses the messages of an alert for a while.
     Snooze,
 }
 
 impl Operation {
-    /// The word, as it is typed.
+    /// Returns the name of the command, such as `pause`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -46,24 +46,24 @@ impl Operation {
     }
 }
 
-/// Operations by hand, and the resources after them.
+/// The result of an operation by hand, with the state of the resources after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperateDocument {
     /// Name and version of this form: `watershed.operate/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
-    /// The command.
+    /// Operation that was carried out.
     pub command: Operation,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// True if a process runs the project and answered.
+    /// True if a process runs the project and carried out the operation.
     pub live: bool,
-    /// The resources, in the order in which they were named.
+    /// Resources after the operation, in the order of the command.
     pub resources: Vec<Operated>,
 }
 
@@ -72,20 +72,20 @@ impl OperateDocument {
     pub const SCHEMA: &str = "watershed.operate/1";
 }
 
-/// One resource that something was done to.
+/// A resource after an operation by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Operated {
-    /// The kind.
+    /// Kind of the resource, such as `model`.
     pub kind: String,
-    /// The name.
+    /// Name of the resource.
     pub name: String,
-    /// True if the command changed anything: false for one that was paused already, or that did not run.
+    /// True if the operation changed the resource; false if, for example, it was already paused or did not run.
     pub changed: bool,
-    /// True if it is paused now.
+    /// True if the resource is paused after the operation.
     pub paused: bool,
-    /// The phase that the controller has it in now.
+    /// Phase of the resource after the operation.
     pub phase: Phase,
-    /// The change, for people: `3 -> 5 (file: 3)`.
+    /// Description of the change, such as `3 -> 5 (file: 3)`; absent if there is nothing to add.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }

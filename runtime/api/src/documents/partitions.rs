@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{ResourceName, Time};
 
-/// The partitions of a model.
+/// A model's partitions, with their numbers by state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionsDocument {
     /// Name and version of this form: `watershed.partitions/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The model.
+    /// Kind and name of the model.
     pub resource: ResourceName,
-    /// Partitions of each phase.
+    /// Numbers of the model's partitions, by state.
     pub counts: PartitionTotals,
-    /// The partitions that were asked for, the latest run first.
+    /// Requested partitions, latest run first.
     pub partitions: Vec<PartitionEntry>,
-    /// The token of the next page; absent on the last one.
+    /// Token of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -34,39 +34,39 @@ impl PartitionsDocument {
     pub const SCHEMA: &str = "watershed.partitions/1";
 }
 
-/// Partitions by state.
+/// The numbers of a model's partitions, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionTotals {
-    /// Their rows are in the table.
+    /// Number of partitions whose rows are in the table.
     pub done: u64,
-    /// They are built, and not in the table yet.
+    /// Number of partitions that are built but not yet in the table.
     pub staged: u64,
-    /// Their last run failed.
+    /// Number of partitions whose last run failed.
     pub failed: u64,
-    /// They were asked for again.
+    /// Number of partitions for which a rebuild is requested.
     pub asked: u64,
-    /// They failed, and are listed no more.
+    /// Number of failed partitions that the model no longer lists.
     pub gone: u64,
 }
 
-/// One partition.
+/// A partition of a model, with its last run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionEntry {
-    /// Its key, as `refresh --partition` takes it.
+    /// Key of the partition, as `refresh --partition` accepts it.
     pub key: String,
-    /// The row that declares it.
+    /// Row that declares the partition, as an object.
     pub data: serde_json::Value,
-    /// The watermark of its last build.
+    /// Watermark of the last build; null if there is none.
     pub watermark: Option<String>,
-    /// Its state after that.
+    /// State of the partition after the last run.
     pub phase: PartitionState,
-    /// The start of its last run.
+    /// Time at which the last run began.
     pub ran_at: Time,
-    /// The duration of that run.
+    /// Duration of the last run, in milliseconds.
     pub duration_ms: u64,
-    /// Rows that it yielded.
+    /// Number of rows that the last run produced; null if unknown.
     pub rows: Option<u64>,
-    /// The error of a run that failed.
+    /// Error message of the last run; null if it succeeded.
     pub error: Option<String>,
 }
 
@@ -74,20 +74,20 @@ pub struct PartitionEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionState {
-    /// Its rows are in the table.
+    /// The partition's rows are in the table.
     Done,
-    /// It is built, and not in the table yet.
+    /// The partition is built but not yet in the table.
     Staged,
-    /// The run failed.
+    /// The last run of the partition failed.
     Failed,
-    /// It was asked for again.
+    /// A rebuild of the partition is requested.
     Asked,
-    /// It failed, and is listed no more.
+    /// The partition failed, and the model no longer lists it.
     Gone,
 }
 
 impl PartitionState {
-    /// The word, as it is shown.
+    /// Returns the name in documents, such as `done`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",

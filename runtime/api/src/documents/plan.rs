@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{ResourceError, ResourceName};
 
-/// The work that a run would do, and why. Nothing was touched.
+/// The forecast of a run: the work that it would do, and the reasons. Nothing is changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanDocument {
     /// Name and version of this form: `watershed.plan/1`.
     pub schema: String,
     /// Name of the project.
     pub project: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The exit code: 0; 1 if a resource would fail; 5 if `--exit-code` asked and something would be done.
+    /// Exit code of the command: 0; 1 if a resource would fail; 5 with `--exit-code` if there is work to do.
     pub exit_code: u8,
-    /// The resources for which something would be done, parents before their children, deleted ones last.
+    /// Resources with work to do, parents before their children, deleted resources last.
     pub steps: Vec<PlanStep>,
-    /// Numbers.
+    /// Numbers of resources and of outputs to change.
     pub summary: PlanSummary,
 }
 
@@ -27,37 +27,37 @@ impl PlanDocument {
     pub const SCHEMA: &str = "watershed.plan/1";
 }
 
-/// One resource of a plan.
+/// The forecast for a single resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanStep {
-    /// The kind.
+    /// Kind of the resource, such as `model`.
     pub kind: String,
-    /// The name after the run.
+    /// Name of the resource after the run.
     pub name: String,
-    /// The name before it, if that is another.
+    /// Name of the resource before the run; null if the run would not rename it.
     pub renamed_from: Option<String>,
-    /// The edit that its files make.
+    /// Edit that the project's files make to the resource.
     pub edit: PlanEdit,
-    /// The work that would be done.
+    /// Work that the run would do for the resource.
     pub work: PlanWork,
-    /// The reason, in words.
+    /// Reason for the work, for people; null if there is none.
     pub reason: Option<String>,
-    /// Rows would be thrown away that a build may not bring back: a table is dropped, or that of an incremental model is
-    /// made anew.
+    /// True if the run would discard rows that a build may not recreate: it drops a table, or rebuilds an incremental
+    /// model's table.
     pub destructive: bool,
-    /// The time for which the trash keeps those rows, in milliseconds, while it has room for them; none if they are lost.
+    /// Time for which the trash keeps the discarded rows if it has room, in milliseconds; null if the rows are lost.
     #[serde(default)]
     pub kept_ms: Option<u64>,
-    /// The time that it took last, in milliseconds; none if it was never built.
+    /// Duration of the last build, in milliseconds; null if there was none.
     pub estimate_ms: Option<u64>,
-    /// The error that it would fail with.
+    /// Error with which the resource would fail; null if none is expected.
     pub error: Option<ResourceError>,
-    /// The SQL, where that is another.
+    /// SQL before and after the edit; null if the edit does not change it.
     pub sql: Option<SqlChange>,
 }
 
 impl PlanStep {
-    /// Kind and name alone.
+    /// Returns the kind and name of the resource.
     pub fn id(&self) -> ResourceName {
         ResourceName {
             kind: self.kind.clone(),
@@ -66,76 +66,76 @@ impl PlanStep {
     }
 }
 
-/// An edit that files make.
+/// The edit of a resource in the project's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanEdit {
-    /// None.
+    /// The resource is unchanged.
     None,
-    /// It is new.
+    /// The resource is new.
     Created,
-    /// It means something else.
+    /// The meaning of the resource's declaration has changed.
     Edited,
-    /// It has another name.
+    /// The resource has a new name.
     Renamed,
-    /// Its files are gone.
+    /// The resource is no longer declared.
     Deleted,
 }
 
-/// Work of a run.
+/// The work that a run would do for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanWork {
-    /// All rows are made, or a view.
+    /// The run would build all rows of a table, or create a view.
     Build,
-    /// The trash gives it back.
+    /// The run would restore the output from the trash.
     Restore,
-    /// New rows are put into a table.
+    /// The run would add rows to an existing table.
     Add,
-    /// Its output gets another name.
+    /// The run would rename the output.
     Rename,
-    /// Its output is dropped.
+    /// The run would drop the output.
     Drop,
-    /// It is looked at.
+    /// The run would check the resource and change no output.
     Check,
-    /// None: it waits for something that fails.
+    /// No work, because a resource that it depends on would fail.
     Blocked,
-    /// None: it fails by itself.
+    /// No work, because the resource itself would fail.
     Failed,
-    /// None.
+    /// No work is necessary.
     None,
 }
 
-/// SQL before and after an edit, as it stands in the files.
+/// A resource's SQL before and after an edit, as written in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SqlChange {
-    /// Before; empty if there was none.
+    /// SQL before the edit; empty if there was none.
     pub before: String,
-    /// After.
+    /// SQL after the edit.
     pub after: String,
 }
 
-/// Numbers of a plan.
+/// The numbers of resources and outputs in a forecast.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanSummary {
-    /// Resources after the run.
+    /// Number of resources after the run.
     pub resources: u64,
-    /// Of these, the ones that the run would be for; absent if it would be for all.
+    /// Number of selected resources; absent if the run would apply to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<u64>,
-    /// Outputs that would be built, added to or made again.
+    /// Number of outputs that would be built, extended or rebuilt.
     pub builds: u64,
-    /// Outputs that the trash would give back.
+    /// Number of outputs that would be restored from the trash.
     #[serde(default)]
     pub restores: u64,
-    /// Outputs that would be renamed.
+    /// Number of outputs that would be renamed.
     pub renames: u64,
-    /// Outputs that would be dropped.
+    /// Number of outputs that would be dropped.
     pub drops: u64,
-    /// Resources that would be looked at.
+    /// Number of resources that would be checked without a change.
     pub checks: u64,
-    /// Resources that would fail or wait for one that does.
+    /// Number of resources that would fail, or are blocked by such a failure.
     pub failures: u64,
-    /// The sum of the estimates of what was built before, in milliseconds.
+    /// Sum of the estimates in all steps, in milliseconds; steps without an estimate count as 0.
     pub estimate_ms: u64,
 }

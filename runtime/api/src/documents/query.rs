@@ -1,4 +1,4 @@
-//! The result of a query.
+//! The document of `query`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::GuessedDocument;
 
-/// Columns and rows.
+/// The rows of a query or a resource, with their columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueryDocument {
     /// Name and version of this form: `watershed.query/1`.
     pub schema: String,
-    /// The columns, in order.
+    /// Columns of the rows, in order.
     pub columns: Vec<Column>,
-    /// The rows; integers beyond 2^53, decimals and times are strings.
+    /// Rows of the result. Integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
-    /// The options that were guessed of a source of CSV, where one is shown.
+    /// Options that were detected for a CSV source; absent unless such a source is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guessed: Option<GuessedDocument>,
 }
@@ -25,12 +25,12 @@ impl QueryDocument {
     pub const SCHEMA: &str = "watershed.query/1";
 }
 
-/// A column of a result.
+/// A column of a query's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type, in the engine's words.
+    /// Type of the column, as the engine names it.
     #[serde(rename = "type")]
     pub data_type: String,
 }

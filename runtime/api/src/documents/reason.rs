@@ -1,4 +1,4 @@
-//! Reasons of runs, in the words of the controller.
+//! Reasons for runs, and causal chains.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ResourceName;
 
-/// The reason why a run was asked for.
+/// The reason why a run was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -15,34 +15,34 @@ pub enum Reason {
     Start,
     /// The resource was created.
     Created,
-    /// The spec or the refs changed.
+    /// The spec or the refs of the resource changed.
     Edited,
     /// The resource was renamed.
     Renamed,
     /// The resource was deleted.
     Deleted,
-    /// A resource that a ref names appeared or went.
+    /// A resource that a ref names was created or deleted.
     RefChanged,
-    /// The parents have finished.
+    /// The resource's parents have finished.
     Parent,
     /// A caller requested the run.
     Requested,
-    /// A caller requested the work to be done again.
+    /// A caller requested that the work be done again.
     Refresh,
-    /// The requeue time fell due.
+    /// The requeue time of the resource arrived.
     Retrigger,
-    /// The resync interval of the kind passed.
+    /// The resync interval of the resource's kind has passed.
     Resync,
-    /// A failed run is tried again.
+    /// A failed run is retried.
     Retry,
-    /// Something outside moved.
+    /// Something outside the catalog changed, such as a watched file.
     Nudge,
-    /// The obstacle to the run is gone.
+    /// The cause that blocked the run has ended.
     Recovered,
 }
 
 impl Reason {
-    /// All reasons, in the order of their numbers.
+    /// All reasons, in the order of the enum.
     pub const ALL: [Self; 14] = [
         Self::Start,
         Self::Created,
@@ -60,7 +60,7 @@ impl Reason {
         Self::Recovered,
     ];
 
-    /// Returns the word that stands in documents.
+    /// Returns the name in documents, such as `ref_changed`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -80,22 +80,22 @@ impl Reason {
         }
     }
 
-    /// Returns true for reasons that come by the clock, or because something outside moved.
+    /// Returns true if the reason is a time, a retry or a change outside the catalog.
     pub fn is_timed(self) -> bool {
         matches!(self, Self::Retrigger | Self::Resync | Self::Retry | Self::Nudge)
     }
 }
 
-/// One step of what led to a run.
+/// A link of the causal chain that led to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
-    /// The resource that was asked for.
+    /// Resource for which a run was requested.
     pub resource: ResourceName,
-    /// The reason.
+    /// Reason for the request.
     pub reason: Reason,
-    /// The files whose edit it was, where that is known.
+    /// Files whose edit caused the request; null if unknown.
     pub origin: Option<String>,
-    /// The number of steps right before this one that are left out.
+    /// Number of links that are left out directly before this link.
     pub omitted: u64,
 }
 

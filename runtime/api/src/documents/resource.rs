@@ -1,4 +1,4 @@
-//! One resource as documents show it.
+//! A resource with its status, as documents show it.
 
 use std::collections::BTreeMap;
 
@@ -8,67 +8,67 @@ use serde_json::Value;
 
 use super::{At, Link, Reason, ResourceError, ResourceName, TestDocument, Time};
 
-/// One resource: what it is, how it stands, what was done to it.
+/// A resource: its declaration, its status and its last run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceDocument {
-    /// The kind.
+    /// Kind of the resource, such as `model`.
     pub kind: String,
-    /// The name.
+    /// Name of the resource.
     pub name: String,
-    /// The resources that it reads.
+    /// Resources that this resource reads.
     pub refs: Vec<ResourceName>,
-    /// The type that its file says, where that is another word than the kind: `source`.
+    /// Type in the resource's file, such as `source`; absent if it equals the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared_as: Option<String>,
-    /// The files that declare it.
+    /// Paths of the files that declare the resource, relative to the project.
     pub paths: Vec<String>,
-    /// False if the command was for others alone (`--select`); absent if it was for this one too.
+    /// False if the command's selection excludes the resource; absent otherwise.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub selected: bool,
-    /// The phase that the controller has it in.
+    /// Phase in which the controller has the resource.
     pub phase: Phase,
-    /// Its health.
+    /// Health of the resource.
     pub health: Health,
-    /// Its own failure.
+    /// Error of the resource itself; null if there is none.
     pub error: Option<ResourceError>,
-    /// The root causes that keep it from being built.
+    /// Root causes that block the resource; empty if nothing does.
     pub blocked_by: Vec<ResourceName>,
-    /// The reason why it can't be used yet, although its last run succeeded.
+    /// Reason why the resource can't be used yet, although its last run succeeded; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unready: Option<String>,
-    /// Warnings about its files.
+    /// Warnings about the resource's files.
     pub warnings: Vec<Warning>,
-    /// The work that this command did outside for it.
+    /// Work that the command did on the resource's outputs.
     pub work: Work,
-    /// Its last run, of this command or an earlier one.
+    /// Last run of the resource, by this command or an earlier command; null if there is none.
     pub last_run: Option<LastRun>,
-    /// The number of times that it was run since it was created.
+    /// Number of runs since the resource was created.
     pub runs_total: u64,
-    /// The time at which it is due next.
+    /// Time of the next scheduled run; null if none is scheduled.
     pub next_run_at: Option<Time>,
-    /// Rises with every change of what is wanted.
+    /// Version of the spec, which increases with every change of spec, refs or name.
     pub spec_version: u64,
-    /// Rises with every change of what was achieved.
+    /// Version of the state, which increases with every change of the state.
     pub state_version: u64,
-    /// Its result.
+    /// Result of the resource, such as a model's output table; null if there is none.
     pub result: Option<Value>,
-    /// Its tests, and what they came to when they were last run.
+    /// Tests of the resource, with the results of their last runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<TestDocument>,
-    /// The options that were guessed of a source of CSV; only of one that is shown.
+    /// Options that were detected for a CSV source; absent unless such a source is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guessed: Option<GuessedDocument>,
-    /// The desired spec, defaults filled in; only with `--spec`.
+    /// Desired spec with defaults filled in; absent without `--spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Value>,
 }
 
-/// The options with which a file of CSV is read and that its source does not say.
+/// The options of a CSV file that were detected, since its source does not declare them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuessedDocument {
-    /// The first file of the source.
+    /// Path of the source's first file.
     pub file: String,
-    /// The options by name, as they may stand beside `path`. Without a header the names of columns are made up.
+    /// Detected options by name, as they may be declared beside `path`. Without a header, column names are generated.
     pub options: BTreeMap<String, String>,
 }
 
@@ -77,7 +77,7 @@ fn yes() -> bool {
 }
 
 impl ResourceDocument {
-    /// Kind and name alone.
+    /// Returns the kind and name of the resource.
     pub fn id(&self) -> ResourceName {
         ResourceName {
             kind: self.kind.clone(),
@@ -86,42 +86,42 @@ impl ResourceDocument {
     }
 }
 
-/// The phase that the controller has a resource in.
+/// The phase in which the controller has a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Nothing.
+    /// The resource is neither pending nor running.
     Idle,
-    /// It waits for its turn.
+    /// A run of the resource is requested and has not started.
     Pending,
-    /// It runs.
+    /// The resource is running.
     Running,
 }
 
-/// The health of a resource: the first that holds. Ordered by how much it needs a person.
+/// The health of a resource: the first value that applies, in order of urgency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// Nothing here can run a resource of its kind.
+    /// This program can't run resources of this kind.
     Unsupported,
-    /// Paused by hand.
+    /// The resource is paused by hand.
     Paused,
-    /// It has an error of its own.
+    /// The resource itself has an error.
     Failed,
-    /// Something that it reads is failed.
+    /// A resource that this resource depends on has failed.
     Blocked,
-    /// It can't be used yet, or waits for what can't: nothing is wrong.
+    /// The resource, or one that it waits for, can't be used yet; nothing has failed.
     Unready,
-    /// Nothing was built for it yet.
+    /// Nothing was built for the resource yet.
     NeverBuilt,
-    /// Its result is known to be behind.
+    /// The resource's output is known to be out of date.
     Stale,
-    /// Up to date.
+    /// The resource is up to date.
     Ok,
 }
 
 impl Health {
-    /// The word, as it stands in documents.
+    /// Returns the name in documents, such as `never_built`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unsupported => "unsupported",
@@ -136,26 +136,26 @@ impl Health {
     }
 }
 
-/// The work that a run did outside.
+/// The work that a run did on outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// Made or replaced an output.
+    /// The run built or replaced an output.
     Built,
-    /// Took an output back from the trash.
+    /// The run restored an output from the trash.
     Restored,
-    /// Renamed an output.
+    /// The run renamed an output.
     Renamed,
-    /// Dropped an output.
+    /// The run dropped an output.
     Dropped,
-    /// Looked, and changed nothing.
+    /// The run checked its inputs and changed nothing.
     Checked,
-    /// Nothing.
+    /// There was no run, or it did no work on outputs.
     None,
 }
 
 impl Work {
-    /// The word, as it stands in documents.
+    /// Returns the name in documents, such as `built`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Built => "built",
@@ -168,26 +168,26 @@ impl Work {
     }
 }
 
-/// The outcome of a run.
+/// The outcome of a run: done, failed, or the reason why it did no work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did its work.
+    /// The run did its work.
     Done,
-    /// It failed.
+    /// The run failed.
     Failed,
-    /// A ref is failed: not built, the last good output stays.
+    /// The run was skipped because a ref has failed. The last good output stays.
     Skipped,
-    /// It was stopped.
+    /// The run was cancelled.
     Cancelled,
-    /// There was nothing to do.
+    /// The run found nothing to do.
     Unchanged,
-    /// It was left as it is, because the command was for others.
+    /// The resource was not selected, so it was left unchanged.
     NotSelected,
 }
 
 impl Outcome {
-    /// The word, as it stands in documents.
+    /// Returns the name in documents, such as `not_selected`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -203,33 +203,33 @@ impl Outcome {
 /// A run of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastRun {
-    /// Names the run in logs and history.
+    /// Id of the run, as in logs and history.
     pub id: String,
-    /// The reason why it was asked for.
+    /// Reason for the run.
     pub reason: Reason,
-    /// The origins of the request: the parents, refs or callers behind the reason.
+    /// Origins of the request: the parents, refs or callers behind the reason.
     pub cause: Vec<String>,
-    /// The causal chain, the first step first; the last one is this resource's own.
+    /// Causal chain of the run, oldest link first, this resource's own link last.
     #[serde(default)]
     pub chain: Vec<Link>,
-    /// The time at which it began.
+    /// Time at which the run began.
     pub started_at: Time,
-    /// The time that it took.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: u64,
-    /// The outcome.
+    /// Outcome of the run.
     pub outcome: Outcome,
 }
 
 /// A warning about a resource's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// Stable name of what was found.
+    /// Stable code of the warning, for programs.
     pub code: String,
-    /// The message.
+    /// Message of the warning, for people.
     pub message: String,
-    /// A hint.
+    /// Suggested fix; null if none is known.
     pub hint: Option<String>,
-    /// The place in the project's files.
+    /// Place in the project's files; null if no place is known.
     pub at: Option<At>,
 }
 

@@ -9,26 +9,26 @@ use super::{Diagnostic, Outcome, ResourceDocument, ResourceError, ResourceName, 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Brought the project up to date.
+    /// The command that brings the project up to date and ends.
     Run,
-    /// Kept the project up to date until it was stopped.
+    /// The command that keeps the project up to date until it is stopped.
     Start,
-    /// Compiled only.
+    /// The command that only compiles the project's files.
     Validate,
-    /// Looked only.
+    /// The command that only shows the status of resources.
     Status,
-    /// Looked again at what was named.
+    /// The command that reconciles named resources again.
     Reconcile,
-    /// Did the work of what was named again.
+    /// The command that does the work of resources again.
     Refresh,
-    /// Let held edits through.
+    /// The command that approves held edits.
     Approve,
-    /// Tried again what had failed.
+    /// The command that retries failed resources.
     Retry,
 }
 
 impl Command {
-    /// The word, as it is typed.
+    /// Returns the name of the command, such as `run`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -43,36 +43,36 @@ impl Command {
     }
 }
 
-/// The state of the project, and the work of the command.
+/// The state of a project's resources, and the work that a command did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
     /// Name and version of this form: `watershed.run/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
-    /// The command.
+    /// Command that wrote the document.
     pub command: Command,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// Names this run of the command.
+    /// Id of this run of the command.
     pub run_id: String,
-    /// The time at which the command began.
+    /// Time at which the command began.
     pub started_at: Time,
-    /// The time that it took.
+    /// Duration of the command, in milliseconds.
     pub duration_ms: u64,
-    /// The exit code of the program.
+    /// Exit code of the command.
     pub exit_code: u8,
-    /// Every resource that is not hidden, by kind and name.
+    /// Resources by kind and name; hidden resources only with `--all`.
     pub resources: Vec<ResourceDocument>,
-    /// The reason why what the files declare was not applied: then nothing was changed. Null when it was.
+    /// Reason why the files' declarations were not applied and nothing changed; null if they were applied.
     pub not_applied: Option<ResourceError>,
-    /// Everything that is wrong in files, by file and place.
+    /// All mistakes in files, by file and place.
     pub diagnostics: Vec<Diagnostic>,
-    /// The numbers.
+    /// Numbers of resources, outcomes and changes.
     pub summary: Summary,
 }
 
@@ -81,42 +81,42 @@ impl RunDocument {
     pub const SCHEMA: &str = "watershed.run/1";
 }
 
-/// Numbers of a run.
+/// The numbers of resources, outcomes and changes of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// The number of resources.
+    /// Number of resources, selected or not.
     pub resources: u64,
-    /// Counts of their runs, by outcome; they add up to `resources`.
+    /// Numbers of resources by the outcome of their runs; their sum is `resources`.
     pub outcomes: Outcomes,
-    /// Changes of declarations.
+    /// Numbers of resources that were created, updated, renamed and deleted.
     pub changes: Changes,
-    /// Names that are gone.
+    /// Names that no longer exist, because of a rename or a delete.
     pub removed: Vec<Removed>,
-    /// Results of the tests of these resources when they were last run.
+    /// Numbers of the resources' tests, by the outcome of their last runs.
     #[serde(default)]
     pub tests: TestCounts,
-    /// The number of resources that had failed when the command began and have not any more, without a build.
+    /// Number of resources that had failed when the command began and no longer fail, without a build.
     #[serde(default)]
     pub fixed: u64,
-    /// Resources that are paused: nothing is done for them until they are resumed, and they may be behind.
+    /// Paused resources, which may be out of date until they are resumed.
     #[serde(default)]
     pub paused: Vec<ResourceName>,
 }
 
-/// Counts of runs, by outcome.
+/// The numbers of runs, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
-    /// Did their work.
+    /// Number of runs that did their work.
     pub done: u64,
-    /// Failed.
+    /// Number of runs that failed.
     pub failed: u64,
-    /// Not built because a ref is failed.
+    /// Number of runs that were skipped because a ref has failed.
     pub skipped: u64,
-    /// Stopped.
+    /// Number of runs that were cancelled.
     pub cancelled: u64,
-    /// Had nothing to do.
+    /// Number of runs that found nothing to do.
     pub unchanged: u64,
-    /// Left as they are, because the command was for others.
+    /// Number of resources that were not selected, and left unchanged; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_selected: u64,
 }
@@ -127,7 +127,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Outcomes {
-    /// Counts one more.
+    /// Counts a further outcome.
     pub fn add(&mut self, outcome: Outcome) {
         let counter = match outcome {
             Outcome::Done => &mut self.done,
@@ -140,32 +140,32 @@ impl Outcomes {
         *counter += 1;
     }
 
-    /// All together.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.done + self.failed + self.skipped + self.cancelled + self.unchanged + self.not_selected
     }
 }
 
-/// Counts of created, updated, renamed and deleted resources.
+/// The numbers of created, updated, renamed and deleted resources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
-    /// New ones.
+    /// Number of resources that were created.
     pub created: u64,
-    /// Those whose spec or refs changed.
+    /// Number of resources whose spec or refs changed.
     pub updated: u64,
-    /// Those with another name.
+    /// Number of resources that were renamed.
     pub renamed: u64,
-    /// Those that are gone.
+    /// Number of resources that were deleted.
     pub deleted: u64,
 }
 
-/// A name that was there before and is gone.
+/// A name that no longer exists, because of a rename or a delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Removed {
-    /// The kind.
+    /// Kind of the resource, such as `model`.
     pub kind: String,
-    /// The name that is gone.
+    /// Name that no longer exists.
     pub name: String,
-    /// Its present name, if it lives on.
+    /// Present kind and name of the renamed resource; null if the resource was deleted.
     pub became: Option<ResourceName>,
 }

@@ -1,4 +1,4 @@
-//! The document of `show` for a resource that has no rows.
+//! The document of `show` for a resource without rows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::ResourceDocument;
 
-/// A resource with what is wanted of it and what was achieved.
+/// A resource without rows, with its desired spec and stored state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShowDocument {
     /// Name and version of this form: `watershed.show/1`.
     pub schema: String,
-    /// The resource.
+    /// Kind, name and status of the resource.
     pub resource: ResourceDocument,
-    /// The desired spec, keys named as in project files.
+    /// Desired spec, with the keys of project files.
     pub spec: Value,
-    /// The stored state.
+    /// State that the reconciler stored; null if there is none.
     pub state: Value,
 }
 

@@ -7,56 +7,56 @@ use serde::{Deserialize, Serialize};
 
 use super::Time;
 
-/// The numbers of a project's controller.
+/// The statistics of a project's controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsDocument {
     /// Name and version of this form: `watershed.stats/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The process that runs the project; none if these are the numbers of what is stored.
+    /// Id of the process that runs the project; null if the numbers come from the stored state.
     pub process: Option<u32>,
-    /// The time.
+    /// Time at which the numbers were taken.
     pub at: Time,
-    /// The catalog's revision.
+    /// Revision of the catalog.
     pub revision: u64,
-    /// All resources, hidden ones included.
+    /// Number of resources, including hidden resources.
     pub resources: u64,
-    /// Pending ones, by the priority of what asked for them: `requested`, `normal`, `background`.
+    /// Number of pending resources, by the priority of their request: `requested`, `normal` or `background`.
     pub pending: BTreeMap<String, u64>,
-    /// Pending ones, by the reason that they were asked for.
+    /// Number of pending resources, by the reason for their request.
     pub pending_by_reason: BTreeMap<String, u64>,
-    /// For how long the one has been pending that is so for longest.
+    /// Longest time that a resource has been pending, in milliseconds.
     pub oldest_pending_ms: u64,
-    /// Running invocations.
+    /// Number of running invocations.
     pub running: u64,
-    /// For how long the oldest of them runs.
+    /// Longest time that an invocation has been running, in milliseconds.
     pub longest_running_ms: u64,
-    /// Those of them that were cancelled and have not returned.
+    /// Number of running invocations that were cancelled and have not returned.
     pub stuck: u64,
-    /// Settled ones, by why they are settled.
+    /// Number of settled resources, by the reason, such as `idle`, `failed`, `retrying` or `paused`.
     pub settled: BTreeMap<String, u64>,
-    /// Resources with a failure of their own.
+    /// Number of resources whose last run failed by itself.
     pub failed: u64,
-    /// Resources that were not built because of the failure of another.
+    /// Number of resources that were not built because another resource had failed.
     pub blocked: u64,
-    /// Paused resources.
+    /// Number of paused resources.
     pub paused: u64,
-    /// Failures in a row, of all resources together.
+    /// Sum of the consecutive failures of all resources.
     pub retries: u64,
-    /// Alerts by their last verdict: `pass`, `fail`, `error`; `none` before the first.
+    /// Number of alerts, by the last verdict: `pass`, `fail` or `error`; `none` before the first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub alerts: BTreeMap<String, u64>,
-    /// Kept messages by their standing: `waiting`, `delivered`, `dead`.
+    /// Number of stored messages, by state: `waiting`, `delivered` or `dead`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub notifications: BTreeMap<String, u64>,
-    /// Counts of the process that runs the project, since it started; none if none runs.
+    /// Statistics of the process that runs the project, since its start; null if there is no such process.
     pub process_stats: Option<ProcessStats>,
 }
 
@@ -65,35 +65,35 @@ impl StatsDocument {
     pub const SCHEMA: &str = "watershed.stats/1";
 }
 
-/// Counts of a process since it started.
+/// The statistics of a process since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessStats {
-    /// Invocations started.
+    /// Number of invocations that were started.
     pub invocations_started: u64,
-    /// Invocations that succeeded.
+    /// Number of invocations that succeeded.
     pub invocations_done: u64,
-    /// Invocations that failed.
+    /// Number of invocations that failed.
     pub invocations_failed: u64,
-    /// Commits tried.
+    /// Number of attempts to commit.
     pub commits: u64,
-    /// Commits that failed and were tried again.
+    /// Number of attempts to commit that failed.
     pub commits_failed: u64,
-    /// The time that the last commit took, in microseconds.
+    /// Duration of the last commit, in microseconds.
     pub commit_last_us: u64,
-    /// The longest commit of the last minute.
+    /// Longest duration of a commit in the last minute or two, in microseconds.
     pub commit_longest_us: u64,
-    /// The time that the last call waited for the controller's loop, in microseconds.
+    /// Time that the last call waited for the controller's event loop, in microseconds.
     pub loop_lag_last_us: u64,
-    /// The longest such wait of the last minute.
+    /// Longest wait of a call for the event loop in the last minute or two, in microseconds.
     pub loop_lag_longest_us: u64,
-    /// The time since the lease was renewed; none if it lasts as long as the process.
+    /// Time since the lease was last renewed, in milliseconds; null if the lease can't expire.
     pub lease_age_ms: Option<u64>,
-    /// The term of the lease.
+    /// Term of the lease, in milliseconds; null if the lease can't expire.
     pub lease_term_ms: Option<u64>,
-    /// The time at which everything was last settled.
+    /// Last time at which all resources were settled; null before the first.
     pub last_convergence_at: Option<Time>,
-    /// The time that something had been pending or running until then.
+    /// Duration of the last convergence, from the first request until all resources were settled, in milliseconds.
     pub last_convergence_took_ms: Option<u64>,
-    /// Log lines that were dropped because the disk was too slow for them.
+    /// Number of log lines that were dropped because the disk was too slow.
     pub log_lines_dropped: u64,
 }

@@ -1,4 +1,4 @@
-//! Wall time in documents.
+//! Points in time in documents.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A moment, written as RFC 3339 in UTC with milliseconds.
+/// A point in time, written as RFC 3339 in UTC with milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(i64);
 
 impl Time {
-    /// The present.
+    /// Returns the current time.
     pub fn now() -> Self {
         Self(Timestamp::now().as_millisecond())
     }
 
-    /// A moment from milliseconds since 1970.
+    /// Returns the time at a number of milliseconds since 1970.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the number of milliseconds since 1970.
     pub fn millis(self) -> i64 {
         self.0
     }
 
-    /// Milliseconds from `earlier` to this moment; 0 when the clock went backwards.
+    /// Returns the time since `earlier`, in milliseconds; 0 if `earlier` is later.
     pub fn since_ms(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }

@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 
 use super::Time;
 
-/// The trash, or what was done to it.
+/// The contents of the trash, or the result of an action on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrashDocument {
     /// Name and version of this form: `watershed.trash/1`.
     pub schema: String,
-    /// Version of the program.
+    /// Version of the program that wrote the document.
     pub version: String,
     /// Name of the project.
     pub project: String,
-    /// Folder of the project.
+    /// Path of the project's folder.
     pub root: String,
-    /// The environment.
+    /// Name of the project's environment.
     pub environment: String,
-    /// The thing that was done.
+    /// Action of the command on the trash.
     pub action: TrashAction,
-    /// Nothing was done: it was asked what would be.
+    /// True if nothing was done and the document says what would be done.
     pub dry_run: bool,
-    /// The tables that this is about, the latest first.
+    /// Listed, restored or deleted tables, latest first.
     pub tables: Vec<TrashedTable>,
-    /// The name of the table that was restored.
+    /// Name of the restored table; null unless a table is restored.
     pub restored_as: Option<String>,
-    /// The most that the trash may hold, in bytes.
+    /// Maximum size of the trash, in bytes.
     pub limit_bytes: u64,
-    /// The time for which tables are kept, in milliseconds.
+    /// Time for which the trash keeps tables, in milliseconds.
     pub keep_ms: u64,
 }
 
@@ -37,36 +37,36 @@ impl TrashDocument {
     pub const SCHEMA: &str = "watershed.trash/1";
 }
 
-/// A thing that is done with the trash.
+/// An action on the trash: list, restore or empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrashAction {
-    /// It was looked at.
+    /// The trash was listed.
     List,
-    /// A table was given back.
+    /// A table was restored.
     Restore,
-    /// Tables were thrown away for good.
+    /// Tables were deleted for good.
     Empty,
 }
 
-/// A table in the trash.
+/// A table in the trash, with the reason and the time of its removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrashedTable {
-    /// Its id, which `restore` and `empty` take in place of a name.
+    /// Id of the table, which `restore` and `empty` accept instead of a name.
     pub id: String,
-    /// The name that it had.
+    /// Name of the table before it was moved to the trash.
     pub name: String,
-    /// The reason why it is here.
+    /// Reason why the table is in the trash.
     pub why: WhyTrashed,
-    /// The time when it came here.
+    /// Time at which the table was moved to the trash.
     pub at: Time,
-    /// The time from which it is no longer kept.
+    /// Time at which the table's retention ends.
     pub until: Time,
-    /// Its rows.
+    /// Number of rows in the table; null if unknown.
     pub rows: Option<u64>,
-    /// Its size in the engine's file.
+    /// Size of the table in the engine's file, in bytes; null if unknown.
     pub bytes: Option<u64>,
-    /// Nothing else takes its room before that time.
+    /// True if other tables can't displace this table from the trash before `until`.
     pub protected: bool,
 }
 
@@ -74,14 +74,14 @@ pub struct TrashedTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyTrashed {
-    /// Its resource is gone.
+    /// The table's resource was deleted.
     Deleted,
-    /// A build took its place.
+    /// A build replaced the table.
     Replaced,
 }
 
 impl WhyTrashed {
-    /// The word, as it is shown.
+    /// Returns the name in documents, such as `deleted`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deleted => "deleted",

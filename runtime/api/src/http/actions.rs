@@ -1,4 +1,4 @@
-//! Hints as operations: what a hint tells a person to type, as a call that a program can make.
+//! Operations and HTTP calls that hints propose, for programs.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::documents::{Action, ActionCall, ResourceName};
 use crate::hint::{Hint, Part};
 use crate::operations::TABLE;
 
-/// Options without a value.
+/// Names of options that take no value.
 const FLAGS: [&str; 8] = [
     "all",
     "downstream",
@@ -20,13 +20,13 @@ const FLAGS: [&str; 8] = [
     "repair",
 ];
 
-/// Operations that HTTP has under a path of its own, with that path for one resource and for none.
+/// Operations that HTTP offers under a different path, with the path for a single resource and the path without one.
 const ELSEWHERE: [(&str, Option<&str>, Option<&str>); 2] = [
     ("status", Some("/resources/{kind}/{name}"), Some("/resources")),
     ("validate", None, Some("/diagnostics")),
 ];
 
-/// Returns the operations that a hint proposes; `about` is the resource that the hint is given about.
+/// Returns the operations that a hint proposes; `about` is the resource that the hint concerns.
 pub fn actions(hint: &Hint, about: Option<&ResourceName>) -> Vec<Action> {
     let parts = hint.parts().into_iter();
     parts
@@ -37,19 +37,19 @@ pub fn actions(hint: &Hint, about: Option<&ResourceName>) -> Vec<Action> {
         .collect()
 }
 
-/// A command of a hint, in the terms of the table of operations.
+/// A command of a hint, as an operation with its arguments.
 struct Command {
     operation: String,
-    /// The name as it stands in the hint.
+    /// Resource name as the hint spells it; none if the command names no resource.
     name: Option<String>,
     resource: Option<ResourceName>,
     arguments: Map<String, Value>,
-    /// A person has to fill something in.
+    /// True if the command has a placeholder that a person must fill in.
     is_open: bool,
 }
 
 impl Command {
-    /// Reads a command; none if it is no operation.
+    /// Parses a command of a hint; none if it is not in the table of operations.
     fn read(name: &str, words: &[&str], about: Option<&ResourceName>) -> Option<Self> {
         let (operation, words) = match (name, words.split_first()) {
             ("trash", Some((verb, rest))) => (format!("trash-{verb}"), rest),
@@ -76,7 +76,7 @@ impl Command {
         Some(command)
     }
 
-    /// Takes a word that is no option: a name, or what is to be done with it.
+    /// Adds a word that is not an option: a resource's name, or another argument.
     fn take(&mut self, word: &str, about: Option<&ResourceName>) {
         if let Some((key, value)) = word.split_once('=') {
             return self.fill(key, value);
@@ -128,7 +128,7 @@ impl Command {
         })
     }
 
-    /// Finds the path that spells the command.
+    /// Returns the HTTP call that carries out the command; none if HTTP has no such call.
     fn call(&self) -> Option<ActionCall> {
         let routes = ROUTES.iter().filter(|route| self.is_of(route));
         // The output of a program has a path beside that of logs, which is known by its words.
@@ -169,7 +169,7 @@ impl Command {
         }
     }
 
-    /// Returns the path of a route for what the command names; none if it names more or less.
+    /// Returns a route's path, filled in with the command's names; none if the number of names does not match.
     fn path(&self, route: &Route) -> Option<String> {
         let has = |word: &str| route.path.contains(word);
         match (&self.resource, &self.name) {
@@ -187,7 +187,7 @@ impl Command {
     }
 }
 
-/// Returns true for a word that stands for something to fill in.
+/// Returns true if the word is a placeholder that a person must fill in.
 fn is_placeholder(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
 }

@@ -1,35 +1,35 @@
-//! The resources that a path names.
+//! The resources that a path of the HTTP API names.
 
 use crate::documents::ResourceName;
 
 /// The resources that a path names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct At {
-    /// The kind of each, and its name; no kind where the path implies one.
+    /// Kind and name of each resource; no kind where the path implies the kind.
     targets: Vec<(Option<String>, String)>,
 }
 
 impl At {
-    /// A path about no resource.
+    /// Returns the targets of a path that names no resource.
     pub fn nothing() -> Self {
         Self::default()
     }
 
-    /// A path about one resource of a kind.
+    /// Returns the target of a path that names a resource by kind and name.
     pub fn resource(kind: &str, name: &str) -> Self {
         Self {
             targets: vec![(Some(kind.to_owned()), name.to_owned())],
         }
     }
 
-    /// A path about something whose kind the path implies.
+    /// Returns the target of a path: a name whose kind the path implies.
     pub fn plain(name: &str) -> Self {
         Self {
             targets: vec![(None, name.to_owned())],
         }
     }
 
-    /// Resources that a selection stands for.
+    /// Returns the resources of a selection as targets.
     pub fn selected(names: impl IntoIterator<Item = ResourceName>) -> Self {
         let target = |name: ResourceName| (Some(name.kind), name.name);
         Self {
@@ -46,12 +46,12 @@ impl At {
         self.targets.iter().map(name).collect()
     }
 
-    /// Returns the first name; none where the path is about no resource.
+    /// Returns the first name, as `kind/name` where the kind is known; none if the path names no resource.
     pub(super) fn name(&self) -> Option<String> {
         self.names().into_iter().next()
     }
 
-    /// Returns the first name; empty where the path is about no resource.
+    /// Returns the first name, as `kind/name` where the kind is known; empty if the path names no resource.
     pub(super) fn one(&self) -> String {
         self.name().unwrap_or_default()
     }
@@ -63,7 +63,7 @@ impl At {
     }
 }
 
-/// Encodes a segment of a path, or a value of a query.
+/// Percent-encodes a segment of a path, or a value of a query.
 pub fn encoded(segment: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Queries and bodies of paths, and the inputs of operations that become of them.
+//! Queries and bodies of the HTTP API, and their conversion to the inputs of operations.
 //!
 //! A form has what may be said of an operation over HTTP: its names come from the path, files of the machine and variables
 //! are no part of it. Unknown keys are refused, for a typo must not mean "everything".
@@ -25,25 +25,25 @@ use crate::request::{
     TrashEmptyRequest, TrashRestoreRequest,
 };
 
-/// The entries of a list: a screenful, unless more are wanted.
+/// Maximum number of entries of a list: 100 by default, at most 1,000.
 pub type Entries = Limit<100, 1_000>;
-/// The lines of those that were written before.
+/// Maximum number of lines written before the request: 100 by default, at most 1,000.
 type Lines = Limit<100, 1_000, 0>;
-/// The rows of an answer in JSON.
+/// Maximum number of rows in a JSON answer: 10,000 by default, and at most.
 type MostRows = Limit<10_000, 10_000>;
 
-/// A query or body, of which the input of an operation is made.
+/// The query or body of a path, which becomes the input of an operation.
 pub trait Form: DeserializeOwned + JsonSchema {
-    /// The operation.
+    /// The operation that receives the input.
     type Operation: Operation;
-    /// The document with which the operation is answered.
+    /// The document that answers the operation.
     type Document: JsonSchema;
 
-    /// Returns the input of the operation at a path.
+    /// Converts the form to the operation's input, for the resources that the path names.
     fn into_input(self, at: &At) -> <Self::Operation as Operation>::Input;
 }
 
-/// A form without keys.
+/// An empty query or body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
@@ -75,44 +75,44 @@ macro_rules! without_keys {
 }
 
 without_keys! {
-    /// The form of a look at resources once more.
+    /// Body of a request to reconcile resources again.
     Reconcile, Reconcile, RunDocument, |at| NamedRun { names: at.names(), run: RunRequest::default() };
-    /// The form of another try of what has failed.
+    /// Body of a request to retry failed work.
     Retry, Retry, RunDocument, |at| NamedRun { names: at.names(), run: RunRequest::default() };
-    /// The form of leave for edits that are held.
+    /// Body of a request to approve held edits.
     Approve, Approve, RunDocument, |at| NamedRun { names: at.names(), run: RunRequest::default() };
-    /// The form of a pause.
+    /// Body of a request to pause resources.
     Pause, Pause, OperateDocument, |at| NamesRequest { names: at.names() };
-    /// The form of the end of a pause.
+    /// Body of a request to resume paused resources.
     Resume, Resume, OperateDocument, |at| NamesRequest { names: at.names() };
-    /// The form of the end of runs.
+    /// Body of a request to cancel running work.
     Cancel, Cancel, OperateDocument, |at| NamesRequest { names: at.names() };
-    /// The query of an explanation.
+    /// Query of a request to explain why resources are not running.
     Explain, Explain, ExplainDocument, |at| ExplainRequest { name: at.name() };
-    /// The query of what the engine promises.
+    /// Query of a request for the engine's guarantees and capabilities.
     Engine, Engine, EngineDocument, |_at| NoInput {};
-    /// The query of numbers.
+    /// Query of a request for the controller's statistics.
     Stats, Stats, StatsDocument, |_at| NoInput {};
-    /// The query of the trash.
+    /// Query of a request to list the trash.
     Trash, TrashList, TrashDocument, |_at| NoInput {};
-    /// The form of a search for damage.
+    /// Body of a request to check the stored data for damage.
     Doctor, Doctor, DoctorDocument, |_at| NoInput {};
-    /// The form of the removal of what nothing needs.
+    /// Body of a request to free unused space.
     Gc, Gc, GcDocument, |_at| NoInput {};
-    /// The form of tests of one model.
+    /// Body of a request to run a single model's tests.
     TestOne, Test, TestsDocument, |at| TestRequest { names: at.names(), ..TestRequest::default() };
 }
 
-/// The form of a run of the project.
+/// Body of a request to run the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RunForm")]
 pub struct Run {
-    /// The resources that are meant; all if there is none.
+    /// Terms of the selection, as after `--select`; empty for all resources.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
     pub exclude: Vec<String>,
-    /// True to end the run at the first failure.
+    /// True to stop at the first failure.
     pub fail_fast: bool,
     /// True to count warnings as errors.
     pub warn_error: bool,
@@ -125,18 +125,18 @@ form!(Run, Run, RunDocument, |self, _at| RunRequest {
     ..RunRequest::default()
 });
 
-/// The form of work that is done once more.
+/// Body of a request to refresh resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RefreshForm")]
 pub struct Refresh {
-    /// True to forget incremental state.
+    /// True to discard incremental state and rebuild all rows.
     pub full: bool,
-    /// True to refresh dependents too.
+    /// True to refresh transitive dependents too.
     pub downstream: bool,
-    /// The partitions that are built again, by key, by the beginning of one, or by a value of their data.
+    /// Partitions to rebuild besides the due ones, each given by its key, a prefix of the key, or a value in its data.
     pub partitions: Vec<String>,
-    /// True to build the partitions again that failed.
+    /// True to rebuild all failed partitions, instead of those in `partitions`.
     pub errored: bool,
 }
 
@@ -152,16 +152,16 @@ form!(Refresh, Refresh, RunDocument, |self, at| RefreshRequest {
     run: RunRequest::default(),
 });
 
-/// The query of a graph.
+/// Query of a request for the graph of resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "GraphForm")]
 pub struct Graph {
-    /// The resource in the middle; without one all are drawn.
+    /// Resource whose ancestors and descendants are drawn; absent for the whole graph.
     pub around: Option<String>,
-    /// The resources that are meant; all if there is none.
+    /// Terms of the selection, as after `--select`; empty for all resources.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
     pub exclude: Vec<String>,
     /// True to draw hidden resources too.
     pub all: bool,
@@ -173,20 +173,20 @@ form!(Graph, Graph, GraphDocument, |self, _at| GraphRequest {
     all: self.all,
 });
 
-/// The query of past runs.
+/// Query of a request for a resource's past runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "HistoryForm")]
 pub struct History {
-    /// The most runs, at most 1,000; 100 unless said.
+    /// Maximum number of runs: 100 by default, at most 1,000.
     pub limit: Entries,
-    /// The time before which runs are left out that began then.
+    /// Earliest start of the listed runs; absent for no such bound.
     pub from: Option<Time>,
-    /// The time from which on runs are left out that began then.
+    /// End of the period, exclusive: runs that began at or after this time are left out; absent for no such bound.
     pub until: Option<Time>,
-    /// The outcomes that are meant; all if there is none.
+    /// Outcomes of the listed runs; empty for all.
     pub outcome: Vec<Outcome>,
-    /// The token of the page, as the page before gave it.
+    /// Token of the page, from the previous page's answer; absent for the newest runs.
     pub page: Option<String>,
 }
 
@@ -200,24 +200,24 @@ form!(History, History, HistoryDocument, |self, at| HistoryRequest {
     ..HistoryRequest::default()
 });
 
-/// The query of past runs of all resources.
+/// Query of a request for the past runs of all resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "PastForm")]
 pub struct Past {
-    /// The resources that are meant; all if there is none.
+    /// Terms of the selection, as after `--select`; empty for all resources.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
     pub exclude: Vec<String>,
-    /// The most runs, at most 1,000; 100 unless said.
+    /// Maximum number of runs: 100 by default, at most 1,000.
     pub limit: Entries,
-    /// The time before which runs are left out that began then.
+    /// Earliest start of the listed runs; absent for no such bound.
     pub from: Option<Time>,
-    /// The time from which on runs are left out that began then.
+    /// End of the period, exclusive: runs that began at or after this time are left out; absent for no such bound.
     pub until: Option<Time>,
-    /// The outcomes that are meant; all if there is none.
+    /// Outcomes of the listed runs; empty for all.
     pub outcome: Vec<Outcome>,
-    /// The token of the page, as the page before gave it.
+    /// Token of the page, from the previous page's answer; absent for the newest runs.
     pub page: Option<String>,
 }
 
@@ -231,22 +231,22 @@ form!(Past, History, HistoryDocument, |self, _at| HistoryRequest {
     selection: selection(self.select, self.exclude),
 });
 
-/// The query of partitions.
+/// Query of a request for a model's partitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "PartitionsForm")]
 pub struct Partitions {
-    /// True for those that failed alone.
+    /// True to list only partitions that failed.
     pub errored: bool,
-    /// The phases that are meant; all if there is none.
+    /// States of the listed partitions; empty for all.
     pub phase: Vec<PartitionState>,
-    /// The first key of a range.
+    /// First partition key of a range, inclusive; absent for no lower bound.
     pub from: Option<String>,
-    /// The key behind the last one of a range.
+    /// End of a range of partition keys, exclusive; absent for no upper bound.
     pub to: Option<String>,
-    /// The most partitions, at most 1,000; 100 unless said.
+    /// Maximum number of partitions: 100 by default, at most 1,000.
     pub limit: Entries,
-    /// The token of the page, as the page before gave it.
+    /// Token of the page, from the previous page's answer; absent for the latest runs.
     pub page: Option<String>,
 }
 
@@ -262,16 +262,16 @@ form!(Partitions, Partitions, PartitionsDocument, |self, at| {
     }
 });
 
-/// The query of logs of runs.
+/// Query of a request for the log lines of a resource's runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "LogsForm")]
 pub struct Logs {
-    /// The most lines of those that were written before, at most 1,000; 100 unless said.
+    /// Maximum number of lines written before the request: 100 by default, at most 1,000.
     pub limit: Lines,
-    /// The time before which lines are left out.
+    /// Earliest time of the returned lines; absent for no such bound.
     pub since: Option<Time>,
-    /// True for a stream of events that goes on with what is written from now on.
+    /// True for a stream of events that continues with new lines.
     pub follow: bool,
 }
 
@@ -283,20 +283,20 @@ form!(Logs, Logs, LogsDocument, |self, at| LogsRequest {
     program: None,
 });
 
-/// The query of a program's output.
+/// Query of a request for a program's output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "OutputForm")]
 pub struct Output {
-    /// The most lines of those that were written before, at most 1,000; 100 unless said.
+    /// Maximum number of lines written before the request: 100 by default, at most 1,000.
     pub limit: Lines,
-    /// The time before which lines are left out.
+    /// Earliest time of the returned lines; absent for no such bound.
     pub since: Option<Time>,
-    /// True for a stream of events that goes on with what is written from now on.
+    /// True for a stream of events that continues with new lines.
     pub follow: bool,
-    /// The number of the replica; without one those of all are told.
+    /// Number of the replica; absent for all replicas.
     pub replica: Option<u64>,
-    /// True for the start before the last one.
+    /// True for the output of the start before the last start.
     pub previous: bool,
 }
 
@@ -311,14 +311,14 @@ form!(Output, Logs, LogsDocument, |self, at| LogsRequest {
     }),
 });
 
-/// The form of a plan.
+/// Body of a request for a forecast of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "PlanForm")]
 pub struct Plan {
-    /// The resources that are meant; all if there is none.
+    /// Terms of the selection, as after `--select`; empty for all resources.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
     pub exclude: Vec<String>,
 }
 
@@ -327,14 +327,14 @@ form!(Plan, Plan, PlanDocument, |self, _at| PlanRequest {
     selection: selection(self.select, self.exclude),
 });
 
-/// The form of tests of models.
+/// Body of a request to run the tests of models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "TestForm")]
 pub struct Test {
-    /// The models that are meant; all if there is none.
+    /// Terms of the selection of models, as after `--select`; empty for all models.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// Terms of models to leave out, as after `--exclude`; empty to leave out nothing.
     pub exclude: Vec<String>,
     /// True to count warnings as errors.
     pub warn_error: bool,
@@ -346,12 +346,13 @@ form!(Test, Test, TestsDocument, |self, _at| TestRequest {
     warn_error: self.warn_error,
 });
 
-/// The form of another start of services.
+/// Body of a request to restart services.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RestartForm")]
 pub struct Restart {
-    /// True for all replicas at once, false for as many as may be missing.
+    /// True to restart all replicas at once; false to restart only as many at a time as the service allows to be
+    /// missing.
     pub now: bool,
 }
 
@@ -360,12 +361,12 @@ form!(Restart, Restart, OperateDocument, |self, at| RestartRequest {
     now: self.now,
 });
 
-/// The form of another number of replicas.
+/// Body of a request to change a service's number of replicas.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ScaleForm")]
 pub struct Scale {
-    /// The number of replicas; null for that of the file.
+    /// New number of replicas; null for the number in the service's file.
     pub replicas: Option<u32>,
 }
 
@@ -374,12 +375,12 @@ form!(Scale, Scale, OperateDocument, |self, at| ScaleRequest {
     replicas: self.replicas,
 });
 
-/// The form of a return to an earlier release.
+/// Body of a request to return a service to an earlier release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RollbackForm")]
 pub struct Rollback {
-    /// The number of the release; null for the one before the active one.
+    /// Number of the release to return to; null for the release before the active one.
     pub to: Option<u64>,
 }
 
@@ -388,12 +389,12 @@ form!(Rollback, Rollback, OperateDocument, |self, at| RollbackRequest {
     to: self.to,
 });
 
-/// The form of another stage of a managed resource.
+/// Body of a request to set the desired stage of a managed resource.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SetForm")]
 pub struct Set {
-    /// The stage that is desired.
+    /// Name of the desired stage.
     pub desired: String,
 }
 
@@ -402,12 +403,12 @@ form!(Set, Set, OperateDocument, |self, at| SetRequest {
     desired: self.desired,
 });
 
-/// The form of a time during which nobody is told of an alert.
+/// Body of a request to snooze an alert, or to end its snooze.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SnoozeForm")]
 pub struct Snooze {
-    /// The end; null ends a snooze that there is.
+    /// End of the snooze; null to end a snooze now.
     pub until: Option<Time>,
 }
 
@@ -416,14 +417,14 @@ form!(Snooze, Snooze, OperateDocument, |self, at| SnoozeRequest {
     until_ms: self.until.map(Time::millis),
 });
 
-/// The form of a table that is given back from the trash.
+/// Body of a request to restore a table from the trash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RestoreTableForm")]
 pub struct RestoreTable {
-    /// The name that the table is to have; null for its own.
+    /// New name of the table; null to keep its former name.
     pub to: Option<String>,
-    /// True to say only what would be done.
+    /// True to report the effect without a change.
     pub dry_run: bool,
 }
 
@@ -435,14 +436,14 @@ form!(RestoreTable, TrashRestore, TrashDocument, |self, at| {
     }
 });
 
-/// The form of tables that are thrown away for good.
+/// Body of a request to delete tables in the trash for good.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "EmptyTrashForm")]
 pub struct EmptyTrash {
-    /// Names of tables, or beginnings of ids; empty for all.
+    /// Names of tables, or prefixes of their ids; empty for all tables in the trash.
     pub names: Vec<String>,
-    /// True to say only what would be done.
+    /// True to report the effect without a change.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -454,29 +455,29 @@ form!(EmptyTrash, TrashEmpty, TrashDocument, |self, _at| {
     }
 });
 
-/// The form of a question to a metrics view.
+/// Body of a query of a metrics view.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MetricsQueryForm")]
 pub struct MetricsQuery {
-    /// The query, without the name of the view.
+    /// Query in its JSON form, without the name of the metrics view.
     pub query: Map<String, Value>,
-    /// A condition in SQL on the rows that count.
+    /// SQL condition on the rows before aggregation; null for all rows.
     #[serde(default, rename = "where")]
     pub condition: Option<String>,
-    /// A condition in SQL on the groups that are shown.
+    /// SQL condition on the groups after aggregation; null for all groups.
     #[serde(default)]
     pub having: Option<String>,
-    /// True to add to each measure its value in the range that is compared with, and the change since then.
+    /// True to add, for each measure, its value in the comparison range and the relative change.
     #[serde(default)]
     pub shows_change: bool,
-    /// The explore or canvas through which the question is asked, as `kind/name`.
+    /// Explore or canvas whose rules apply too, as `kind/name`; null for the view alone.
     #[serde(default)]
     pub through: Option<String>,
-    /// The time that the question is put at; null for now.
+    /// Time for which the query is evaluated, as text; null for now.
     #[serde(default)]
     pub at: Option<String>,
-    /// The most rows, at most 10,000, which is also what a question without a number gets.
+    /// Maximum number of rows: 10,000 by default, and at most.
     #[serde(default)]
     pub limit: MostRows,
 }
@@ -495,12 +496,12 @@ form!(MetricsQuery, Metrics, MetricsDocument, |self, at| {
     }
 });
 
-/// The query of the ends of a metrics view's time dimension.
+/// Query of a request for the first and last time in a metrics view's time dimension.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "MetricsBoundsForm")]
 pub struct MetricsBounds {
-    /// The explore or canvas through which the question is asked, as `kind/name`.
+    /// Explore or canvas whose rules apply too, as `kind/name`; absent for the view alone.
     pub through: Option<String>,
 }
 
@@ -512,7 +513,7 @@ form!(MetricsBounds, MetricsBounds, MetricsBoundsDocument, |self, at| {
     }
 });
 
-/// The arguments of an API, as its own OpenAPI document says.
+/// Arguments of a call of an API, as the API's own OpenAPI document describes them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Arguments(pub Map<String, Value>);
@@ -524,14 +525,14 @@ form!(Arguments, Call, CallDocument, |self, at| CallRequest {
     options: shown(MostRows::default(), None),
 });
 
-/// The form of a report that is made now.
+/// Body of a request for the rows of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "RunReportForm")]
 pub struct RunReport {
-    /// The time that the report is made for; null for now.
+    /// Time for which the report is made, as text; null for now.
     pub at: Option<String>,
-    /// The most rows, at most 10,000, which is also what a question without a number gets.
+    /// Maximum number of rows: 10,000 by default, and at most.
     pub limit: MostRows,
 }
 
@@ -540,7 +541,7 @@ form!(RunReport, Report, CallDocument, |self, at| ReportRequest {
     options: shown(self.limit, self.at),
 });
 
-/// Events in the JSON form of CloudEvents: one, or a list of them.
+/// Events in the JSON form of CloudEvents: a single event, or a list.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Events(pub Value);
@@ -549,21 +550,21 @@ form!(Events, Event, OperateDocument, |self, _at| EventRequest {
     body: self.0.to_string(),
 });
 
-/// The resources that an operation over a selection is for.
+/// The selection of resources that an operation applies to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "SelectedForm")]
 pub struct Selected {
-    /// The resources that are meant; all if there is none.
+    /// Terms of the selection, as after `--select`; empty for all resources.
     pub select: Vec<String>,
-    /// The ones that are left out of those.
+    /// Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
     pub exclude: Vec<String>,
-    /// The number of resources that the operation would touch, as it answered without this key.
+    /// Number of resources that the operation would change, to confirm it; null to ask for this number first.
     pub confirm: Option<u64>,
 }
 
 impl Selected {
-    /// The keys of the selection, which stand beside those of the operation.
+    /// Names of the selection's keys, which a body may hold beside the operation's own keys.
     pub const KEYS: [&str; 3] = ["select", "exclude", "confirm"];
 }
 

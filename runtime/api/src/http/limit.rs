@@ -1,17 +1,18 @@
-//! The number of entries of an answer.
+//! The maximum number of entries in an answer.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
-/// The most entries of an answer: `USUAL` where nothing is said, and from `LEAST` to `MOST` where something is. More is refused
-/// in place of being cut, for whoever asked would take a part for the whole.
+/// Maximum number of entries in an answer: `USUAL` by default, otherwise from `LEAST` to `MOST`.
+///
+/// A number out of range is refused. If it were reduced, a caller could take a part of the answer for the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit<const USUAL: u64, const MOST: u64, const LEAST: u64 = 1>(u64);
 
 impl<const USUAL: u64, const MOST: u64, const LEAST: u64> Limit<USUAL, MOST, LEAST> {
-    /// Returns the number.
+    /// Returns the maximum number of entries.
     pub fn get(self) -> u64 {
         self.0
     }

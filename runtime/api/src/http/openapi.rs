@@ -1,4 +1,4 @@
-//! The OpenAPI document: the table of paths and the schemas of documents, in the form of OpenAPI 3.1.
+//! The OpenAPI 3.1 document, generated from the table of paths and the schemas of documents.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{ReplaceBoolSchemas, transform_subschemas};
@@ -14,16 +14,16 @@ use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
 use crate::documents::{ResourceDocument, RunDocument};
 use crate::operations::Manner;
 
-/// The path below which an instance stands.
+/// Path of an instance in the HTTP API.
 pub const INSTANCE: &str = "/v1/instances/{instance}";
 
-/// The place of schemas in the document.
+/// JSON pointer to the schemas in the OpenAPI document.
 const SCHEMAS: &str = "/components/schemas";
 
-/// The longest that a caller may wait for the end of a request, in seconds: proxies give up.
+/// Longest time that a caller may wait for the end of a request, in seconds. Proxies time out after longer waits.
 pub const LONGEST_WAIT_S: u64 = 60;
 
-/// Returns the document.
+/// Returns the OpenAPI document.
 pub fn document() -> Value {
     let mut writer = Writer::new();
     let mut paths: Map<String, Value> = Map::new();
@@ -51,7 +51,7 @@ pub fn document() -> Value {
     })
 }
 
-/// Returns the schemas of what the words of an offer may be, by name: those of the query's parameters, for a reader of queries.
+/// Returns the parameters of an operation's query or body, by name, each with its schema.
 pub fn parameters(offer: &Offer) -> Vec<(String, Value)> {
     let mut writer = Writer::new();
     let schema = (offer.form)(&mut writer.generator);
@@ -69,7 +69,7 @@ fn content(media: &str, schema: Value) -> Value {
     json!({ media: { "schema": schema } })
 }
 
-/// Adds the answer that every path may give.
+/// Adds the problem that every path may answer with.
 fn with_problem(mut responses: Value) -> Value {
     let schema = json!({ "$ref": format!("#{SCHEMAS}/ProblemDocument") });
     responses["default"] = json!({
@@ -79,7 +79,7 @@ fn with_problem(mut responses: Value) -> Value {
     responses
 }
 
-/// Writes the parts of the document, and collects their schemas.
+/// A writer of the OpenAPI document's parts, which collects the schemas in use.
 struct Writer {
     generator: SchemaGenerator,
 }
@@ -102,7 +102,7 @@ impl Writer {
         self.generator.subschema_for::<T>().to_value()
     }
 
-    /// Returns the paths above instances: each with the name of its operation, its purpose, and the schema of its answer.
+    /// Returns the paths outside of instances, each with its operation id, summary and the schema of its answer.
     fn above(&mut self) -> Vec<(&'static str, &'static str, &'static str, Value)> {
         vec![
             (
@@ -169,7 +169,7 @@ impl Writer {
         described
     }
 
-    /// Returns the properties of a form, each with its schema.
+    /// Returns the properties of a form's schema, each by name with its own schema.
     fn properties(&self, schema: &Schema) -> Vec<(String, Value)> {
         let schema = schema.as_value();
         let name = schema["$ref"].as_str().and_then(|to| to.rsplit('/').next());
@@ -266,7 +266,7 @@ impl Writer {
     }
 }
 
-/// Takes the key of the project's folder out of a schema, as documents leave without that.
+/// Removes the project's folder from a schema, since HTTP answers leave it out.
 fn without_folder(schema: &mut Value) {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.remove("root");
@@ -276,7 +276,7 @@ fn without_folder(schema: &mut Value) {
     }
 }
 
-/// Writes a choice among words as an enumeration: makers of clients know that better than a choice among constants.
+/// Rewrites a choice among constants as an enumeration, which client generators support better.
 fn enumerate(schema: &mut Schema) {
     let words_of = |choice: &Value| match (&choice["const"], &choice["enum"]) {
         (Value::String(word), _) => Some(vec![word.clone().into()]),
@@ -293,7 +293,7 @@ fn enumerate(schema: &mut Schema) {
     transform_subschemas(&mut enumerate, schema);
 }
 
-/// Adds the answer to whoever has the document already.
+/// Adds the answer for a caller that already has the current document (304).
 fn unless_known(mut responses: Value) -> Value {
     responses["200"]["headers"] =
         json!({ "ETag": { "description": "The version.", "schema": { "type": "string" } } });
@@ -301,7 +301,7 @@ fn unless_known(mut responses: Value) -> Value {
     responses
 }
 
-/// Returns the parameters of a query, without leaving the schema of its form in the document.
+/// Returns the parameters of an operation's query, without adding the form's schema to the document.
 fn query_of(offer: &Offer) -> Vec<Value> {
     let parameter = |(name, mut schema): (String, Value)| {
         let description = schema
@@ -357,7 +357,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
     names.map(parameter).collect()
 }
 
-/// Returns the query of what HTTP alone has.
+/// Returns the query parameters of a path that has no operation behind it.
 pub fn own_parameters(own: Own) -> Vec<Value> {
     let one = |name: &str, schema: Value, description: &str| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     let text = || json!({ "type": "string" });

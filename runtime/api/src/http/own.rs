@@ -1,4 +1,4 @@
-//! Documents that HTTP alone has.
+//! Documents that only the HTTP API returns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ use crate::hint::Hint;
 use crate::operations::Role;
 use crate::problem::{Mistake, Problem};
 
-/// A page of resources, by kind and name.
+/// A page of the list of resources, ordered by kind and name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Page {
     /// Name and version of this form: `watershed.page/1`.
     pub schema: String,
-    /// The resources.
+    /// Resources of this page, by kind and name.
     pub resources: Vec<ResourceDocument>,
-    /// The token of the next page; absent on the last one.
+    /// Token of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// The token to watch from, so that whoever read all pages learns of what changed meanwhile.
+    /// Token from which to watch for changes, so that a reader of all pages misses no change in between.
     pub watch: String,
 }
 
@@ -29,14 +29,14 @@ impl Page {
     pub const SCHEMA: &str = "watershed.page/1";
 }
 
-/// The mistakes in a project's files, as the last look at them found.
+/// The mistakes in a project's files, as of the last time the files were read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiagnosticsDocument {
     /// Name and version of this form: `watershed.diagnostics/1`.
     pub schema: String,
-    /// The reason why what the files declare was not applied; null when it was.
+    /// Reason why the files' declarations were not applied; null if they were applied.
     pub not_applied: Option<ResourceError>,
-    /// All mistakes, by file and place.
+    /// All mistakes in files, by file and place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -45,12 +45,12 @@ impl DiagnosticsDocument {
     pub const SCHEMA: &str = "watershed.diagnostics/1";
 }
 
-/// The files of a project: those that the format reads, and pages of Markdown.
+/// The files of a project: project files and Markdown pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesDocument {
     /// Name and version of this form: `watershed.files/1`.
     pub schema: String,
-    /// The files, by path.
+    /// Files of the project, by path.
     pub files: Vec<FileEntry>,
 }
 
@@ -59,42 +59,42 @@ impl FilesDocument {
     pub const SCHEMA: &str = "watershed.files/1";
 }
 
-/// A file of a project.
+/// A file of a project, with its size and the resources that it declares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEntry {
-    /// The path below the project, `/` between parts.
+    /// Path relative to the project's folder, with `/` as the separator.
     pub path: String,
-    /// The size in bytes.
+    /// Size of the file, in bytes.
     pub bytes: u64,
-    /// The ETag of the content; null where the file can't be read, or is larger than the format reads.
+    /// ETag of the content; null if the file can't be read or is larger than the project format allows.
     pub etag: Option<String>,
-    /// The resources that the file declares, by kind and name.
+    /// Resources that the file declares, by kind and name.
     pub declares: Vec<ResourceName>,
 }
 
-/// The answer to a request that was taken and is not done yet.
+/// The answer to a request that was accepted and whose work has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
-    /// The id of the request, under which `requests/{id}` answers.
+    /// Id of the request, for `requests/{id}`.
     pub id: String,
 }
 
-/// A request that was taken.
+/// An accepted request and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestDocument {
     /// Name and version of this form: `watershed.request/1`.
     pub schema: String,
-    /// The id of the request.
+    /// Id of the request, for `requests/{id}`.
     pub id: String,
-    /// The operation.
+    /// Name of the requested operation, such as `refresh`.
     pub operation: String,
-    /// The time at which the request was stored.
+    /// Time at which the request was stored.
     pub accepted_at: Time,
-    /// The progress of the work.
+    /// State of the requested work: running, done or refused.
     pub state: RequestState,
-    /// The document that the command of that name prints; null before the end, and where there is none any more.
+    /// Document that the operation ended with; null before the end, or if the document is no longer kept.
     pub document: Option<Value>,
-    /// The reason why there is no document; null unless the request was refused.
+    /// Problem that ended the request; null unless the request was refused.
     pub problem: Option<ProblemDocument>,
 }
 
@@ -103,26 +103,26 @@ impl RequestDocument {
     pub const SCHEMA: &str = "watershed.request/1";
 }
 
-/// The progress of a request.
+/// The state of an accepted request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestState {
-    /// The work goes on.
+    /// The requested work has not ended.
     Running,
-    /// The work ended with a document.
+    /// The requested work ended with a document.
     Done,
-    /// The request was refused, or the work could not be done.
+    /// The request was refused, or its work could not be done.
     Refused,
 }
 
-/// The resources that an operation over a selection would touch.
+/// The resources that an operation on a selection would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Touched {
     /// Name and version of this form: `watershed.touched/1`.
     pub schema: String,
-    /// The number of resources, to be sent back as `confirm`.
+    /// Number of resources, to send back as `confirm` in order to carry the operation out.
     pub confirm: u64,
-    /// The resources.
+    /// Resources that the operation would change.
     pub resources: Vec<ResourceName>,
 }
 
@@ -131,54 +131,54 @@ impl Touched {
     pub const SCHEMA: &str = "watershed.touched/1";
 }
 
-/// Events that were taken in: all of them are stored.
+/// The receipt for events that were accepted and stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventsTaken {
-    /// The number of events.
+    /// Number of accepted events.
     pub events: u64,
-    /// The number of resources that they concern.
+    /// Number of resources that the events concern.
     pub told: u64,
 }
 
-/// A managed resource with its parts.
+/// A managed resource with its parts, which form a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeDocument {
-    /// The kind.
+    /// Kind of the resource.
     pub kind: String,
-    /// The name.
+    /// Name of the resource.
     pub name: String,
-    /// The stage; null before the first look.
+    /// Observed stage of the resource; null before the first observation.
     pub stage: Option<String>,
-    /// The stage that the resource moves towards.
+    /// Stage that the resource moves towards; null if it has no such goal.
     pub goal: Option<String>,
-    /// The standing of the resource between the two, its parts left aside.
+    /// Progress of the resource from its stage to its goal, without regard to its parts.
     pub health: TreeHealth,
-    /// The message of what is wrong with the resource, if something is.
+    /// Description of the fault of the resource; null if nothing is wrong.
     pub message: Option<String>,
-    /// The parts, by kind and name.
+    /// Parts of the resource, by kind and name; empty if it has none.
     pub parts: Vec<TreeDocument>,
 }
 
-/// The standing of a managed resource between its stage and its goal.
+/// The progress of a managed resource from its stage to its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeHealth {
-    /// It is where it should be.
+    /// The resource has reached its goal.
     There,
-    /// It is on the way, or waits.
+    /// The resource is moving towards its goal, or waits to.
     Moving,
-    /// A step has failed and is tried again.
+    /// A step towards the goal failed and will be retried.
     Trying,
-    /// It has failed.
+    /// The resource or its last step failed for good, or has an error.
     Failed,
 }
 
-/// The instances of a service.
+/// The list of a service's instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstancesPage {
     /// Name and version of this form: `watershed.service/1`.
     pub schema: String,
-    /// The instances, by name.
+    /// Instances of the service, by name.
     pub instances: Vec<InstanceEntry>,
 }
 
@@ -187,29 +187,29 @@ impl InstancesPage {
     pub const SCHEMA: &str = "watershed.service/1";
 }
 
-/// An instance of a service.
+/// An instance of a service: a project in an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceEntry {
-    /// The name.
+    /// Name of the instance.
     pub name: String,
-    /// The name of the project.
+    /// Name of the instance's project; null if the instance is not open.
     pub project: Option<String>,
-    /// The environment.
+    /// Name of the instance's environment; null if the instance is not open.
     pub environment: Option<String>,
-    /// The health that is worst among its resources; null where the instance is not open.
+    /// Worst health among the instance's resources; null if the instance is not open.
     pub health: Option<Health>,
-    /// The reason why the instance could not be opened; null where it is open.
+    /// Reason why the instance could not be opened; null if it is open.
     pub problem: Option<ProblemDocument>,
 }
 
-/// The one who asks.
+/// The identity and roles of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Me {
     /// Name and version of this form: `watershed.me/1`.
     pub schema: String,
-    /// The name by which history and audit call the one who asks.
+    /// Name of the caller in the history and the audit log.
     pub principal: String,
-    /// The roles.
+    /// Roles that the caller has.
     pub roles: Vec<Role>,
 }
 
@@ -218,44 +218,44 @@ impl Me {
     pub const SCHEMA: &str = "watershed.me/1";
 }
 
-/// A problem as RFC 9457 has it.
+/// A problem in the form of RFC 9457.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProblemDocument {
-    /// The address of the code's section of the documentation.
+    /// URI of the documentation of the problem's code.
     #[serde(rename = "type")]
     pub about: String,
-    /// The code in words.
+    /// Short title of the problem, derived from its code.
     pub title: String,
-    /// The HTTP status.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// The attempt, and the obstacle.
+    /// Message for people: what was attempted, and what prevented it.
     pub detail: String,
-    /// The code.
+    /// Code of the problem, such as `unknown-name`.
     pub code: String,
-    /// A remedy to try.
+    /// Suggested fix; absent if none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The operations that the remedy names, for programs that offer them as buttons.
+    /// Operations that the hint names, for programs that offer them as buttons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
-    /// The resource that the problem is about.
+    /// Resource that the problem is about; absent if it concerns no resource or several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceName>,
-    /// The mistake in a statement or a resource that is to blame.
+    /// The error in a statement or a resource that caused the problem; absent for other problems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Mistake>,
-    /// The candidates among which the name that was given does not decide.
+    /// Resources that an ambiguous name may mean; empty for other problems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<ResourceName>,
-    /// True if the same request may succeed later, without anything being changed by hand.
+    /// True if the same request may succeed later without any change by hand.
     pub retryable: bool,
 }
 
 impl ProblemDocument {
-    /// The media type of problems.
+    /// Media type of answers that are problems.
     pub const MEDIA_TYPE: &str = "application/problem+json";
 
-    /// Returns the document of a problem; `base` is the path below which the API stands.
+    /// Returns the document of a problem; `base` is the path of the API.
     pub fn new(problem: Problem, base: &str) -> Self {
         let code = problem.code.name();
         let proposed = |hint: &Hint| actions(hint, problem.resource.as_deref());

@@ -1,11 +1,11 @@
-//! The page of the HTTP API, made from the table of paths.
+//! The generated documentation of the HTTP API's paths.
 
 use std::fmt::Write as _;
 
 use super::openapi::{own_parameters, parameters};
 use super::routes::{Does, Offer, Own, ROUTES, Route, Words};
 
-/// Returns the generated part of `docs/api.md`: a table of all paths, and a line for `curl` of each.
+/// Returns the generated part of `docs/api.md`: a table of all paths, and an example with `curl` for each.
 pub fn page() -> String {
     let mut page = String::from("| path | does | role | answers with |\n|---|---|---|---|\n");
     for route in ROUTES {
@@ -51,7 +51,7 @@ fn role(route: &Route) -> String {
     role.as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the words of a path with their meaning.
+/// Returns the parameters of a path's query or body, each with its meaning.
 fn words(route: &Route) -> Vec<(String, String)> {
     let of_offer = |offer: &Offer| {
         let words = parameters(offer).into_iter();
@@ -109,7 +109,7 @@ mod tests {
     const BEGIN: &str = "<!-- generated: paths -->\n";
     const END: &str = "<!-- end -->";
 
-    /// Compares with the kept files, or keeps these when `WATERSHED_BLESS` is set.
+    /// Compares the generated texts with the files in the repository, or writes the files if `WATERSHED_BLESS` is set.
     #[test]
     fn the_page_and_the_openapi_document_in_the_repository_are_those_of_the_table() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

@@ -1,4 +1,4 @@
-//! The table of paths.
+//! The table of paths of the HTTP API.
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -9,17 +9,17 @@ use crate::code::Code;
 use crate::operations::{Info, Operation as _, Request, Role};
 use crate::problem::Problem;
 
-/// The verb of a path.
+/// The HTTP method of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// A look, which changes nothing.
+    /// A request that only reads.
     Get,
-    /// Work, or a question with a body.
+    /// A request that starts work, or a question whose arguments are in the body.
     Post,
 }
 
 impl Method {
-    /// Returns the name of the verb.
+    /// Returns the name of the HTTP method, in capitals.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -28,87 +28,87 @@ impl Method {
     }
 }
 
-/// The places where a path's words stand.
+/// The place of a request's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
-    /// In the query of the address.
+    /// The arguments are in the query of the URL.
     Query,
-    /// In a body of JSON.
+    /// The arguments are in a JSON body.
     Body,
 }
 
-/// An operation as a path offers it.
+/// An operation as a path offers it, with the forms of its input and answer.
 #[derive(Clone, Copy)]
 pub struct Offer {
-    /// The operation.
+    /// Description of the operation, from the table.
     pub info: Info,
-    /// Makes the request of the operation of what was sent.
+    /// Parses a query or body and returns the operation's request.
     pub read: fn(Value, &At) -> Result<Request, Problem>,
-    /// Makes the schema of the query or body.
+    /// Returns the schema of the query or body.
     pub form: fn(&mut SchemaGenerator) -> Schema,
-    /// Makes the schema of the document.
+    /// Returns the schema of the document that answers the operation.
     pub document: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// The work of a path.
+/// The effect of a path.
 #[derive(Clone, Copy)]
 pub enum Does {
-    /// It answers with the document of an operation.
+    /// The path carries out an operation and answers with the operation's document.
     Answers(Offer),
-    /// It answers that an operation was stored, and does the work meanwhile.
+    /// The path stores a request for an operation, answers with its id, and does the work in the background.
     Starts(Offer),
-    /// It does an operation on all resources that a selection stands for, once their number is confirmed.
+    /// The path applies an operation to a selection of resources, once their number is confirmed.
     Selected(Offer),
-    /// It answers with the document of an operation, or with a stream that follows it.
+    /// The path answers with an operation's document, or with a stream of events that continues.
     Follows(Offer),
-    /// It has no operation of the table behind it.
+    /// The path has no operation of the table behind it.
     Own(Own),
 }
 
-/// A part of the API that HTTP alone has.
+/// A path that only HTTP has, without an operation behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
-    /// A page of resources.
+    /// Lists a page of resources.
     List,
-    /// One resource.
+    /// Returns a single resource.
     Resource,
-    /// A managed resource with its parts.
+    /// Returns a managed resource with its parts.
     Tree,
-    /// The mistakes in files.
+    /// Lists the mistakes in files.
     Diagnostics,
-    /// The files of the project.
+    /// Lists the files of the project.
     Files,
-    /// One file of the project.
+    /// Returns a file of the project.
     File,
-    /// A file that every reader may have.
+    /// Returns a file below the manifest's `public_paths`, which every reader may have.
     Public,
-    /// The stream of changes.
+    /// Streams changes of resources.
     Watch,
-    /// A request that was taken.
+    /// Returns the state of an accepted request.
     Request,
-    /// A copy of everything that is kept, as the body of the answer.
+    /// Sends a backup as the body of the answer.
     Backup,
-    /// Events that other programs send.
+    /// Accepts events from other programs.
     Events,
 }
 
-/// A line of the table.
+/// A path of the HTTP API: one line of the table.
 #[derive(Clone, Copy)]
 pub struct Route {
-    /// The verb.
+    /// HTTP method of the path.
     pub method: Method,
-    /// The path below an instance; what stands in braces is a parameter.
+    /// Path relative to the instance, with parameters in braces.
     pub path: &'static str,
-    /// The role that is needed.
+    /// Role that a caller needs.
     pub role: Role,
-    /// The purpose, in a sentence.
+    /// Purpose of the path, in a short sentence.
     pub summary: &'static str,
-    /// The work.
+    /// Effect of the path: an operation, or a part that only HTTP has.
     pub does: Does,
 }
 
 impl Route {
-    /// Returns the operation of the table behind the path; none if HTTP alone has it.
+    /// Returns the operation behind the path; none for a part that only HTTP has.
     pub fn operation(&self) -> Option<Info> {
         match &self.does {
             Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
@@ -118,7 +118,7 @@ impl Route {
         }
     }
 
-    /// Returns where the words of the path stand.
+    /// Returns the place of the path's arguments: query or body.
     pub fn words(&self) -> Words {
         match self.method {
             Method::Get => Words::Query,
@@ -126,7 +126,7 @@ impl Route {
         }
     }
 
-    /// Returns the name by which generated clients call the path.
+    /// Returns the operation id of the path, by which generated clients call it.
     pub fn id(&self) -> String {
         let mut id = self.method.name().to_lowercase();
         for piece in self
@@ -154,7 +154,7 @@ fn schema_of<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema
     generator.subschema_for::<T>()
 }
 
-/// Reads a form, and makes the request of it.
+/// Parses a form and returns the operation's request.
 fn read<F: Form>(words: Value, at: &At) -> Result<Request, Problem> {
     if !words.is_object() {
         return Err(Problem::new(Code::BadArgument, "the body is not a JSON object"));
@@ -163,12 +163,12 @@ fn read<F: Form>(words: Value, at: &At) -> Result<Request, Problem> {
     Ok(F::Operation::request(form.into_input(at)))
 }
 
-/// Returns the problem of words that no form has.
+/// Returns the problem of a query or body that does not match its form.
 fn unread(error: &serde_json::Error) -> Problem {
     Problem::new(Code::BadArgument, format!("the request can't be read: {error}"))
 }
 
-/// Takes the words of a selection out of a body that has those of an operation beside them.
+/// Removes the keys of the selection from a body, which also holds the operation's keys, and parses them.
 ///
 /// # Errors
 /// When one of them is of another type.
@@ -219,7 +219,7 @@ const fn line(method: Method, path: &'static str, role: Role, summary: &'static 
 
 use Role::{Admin, Edit, Operate, Read};
 
-/// All paths below an instance.
+/// All paths of an instance.
 #[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
     own(Method::Get, "/resources", Read, Own::List, "Lists resources, a page at a time"),

@@ -1,4 +1,4 @@
-//! Requests for changes by hand.
+//! Requests that change resources, the trash or the stored state by hand.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamesRequest {
-    /// Names of the resources.
+    /// Names of the resources to change.
     pub names: Vec<String>,
 }
 
@@ -16,9 +16,9 @@ pub struct NamesRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleRequest {
-    /// Names of the services.
+    /// Names of the services to scale.
     pub names: Vec<String>,
-    /// The number of replicas; none for the number in the service's file.
+    /// New number of replicas; none for the number in the service's file.
     pub replicas: Option<u32>,
 }
 
@@ -26,9 +26,10 @@ pub struct ScaleRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestartRequest {
-    /// Names of the services.
+    /// Names of the services to restart.
     pub names: Vec<String>,
-    /// True to restart all replicas at once, false for as many at a time as may be missing.
+    /// True to restart all replicas at once; false to restart only as many at a time as the service allows to be
+    /// missing.
     pub now: bool,
 }
 
@@ -36,9 +37,9 @@ pub struct RestartRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackRequest {
-    /// Names of the services.
+    /// Names of the services to roll back.
     pub names: Vec<String>,
-    /// The number of the release; none for the one before the active one.
+    /// Number of the release to return to; none for the release before the active one.
     pub to: Option<u64>,
 }
 
@@ -66,7 +67,7 @@ pub struct EventRequest {
 pub struct SnoozeRequest {
     /// Name of the alert.
     pub name: String,
-    /// The end of the snooze, in milliseconds since 1970; none ends a snooze now.
+    /// End of the snooze, in milliseconds since 1970; none to end a snooze now.
     pub until_ms: Option<i64>,
 }
 
@@ -74,11 +75,11 @@ pub struct SnoozeRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrashRestoreRequest {
-    /// Name of the table, or a prefix of its id.
+    /// Name of the table, or a prefix of its id in the trash.
     pub name: String,
-    /// The new name of the table; none for its former name.
+    /// New name of the table; none to keep its former name.
     pub to: Option<String>,
-    /// True to report what would be done, and change nothing.
+    /// True to report the effect without a change.
     pub dry_run: bool,
 }
 
@@ -86,9 +87,9 @@ pub struct TrashRestoreRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrashEmptyRequest {
-    /// Names of tables, or prefixes of ids; empty for all tables.
+    /// Names of tables, or prefixes of their ids; empty for all tables in the trash.
     pub names: Vec<String>,
-    /// True to report what would be done, and change nothing.
+    /// True to report the effect without a change.
     pub dry_run: bool,
 }
 
@@ -96,7 +97,7 @@ pub struct TrashEmptyRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackupRequest {
-    /// Absolute path of the backup.
+    /// Absolute path of the backup file to write.
     pub file: PathBuf,
     /// True to replace an existing file.
     pub force: bool,
@@ -106,8 +107,8 @@ pub struct BackupRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestoreRequest {
-    /// Absolute path of the backup.
+    /// Absolute path of the backup file to read.
     pub file: PathBuf,
-    /// True to check the backup, and restore nothing.
+    /// True to check the backup without a restore.
     pub dry_run: bool,
 }

@@ -1,11 +1,11 @@
-//! Requests that only read.
+//! Requests that only read, without rows in the answer.
 
 use serde::{Deserialize, Serialize};
 
 use super::Selection;
 use crate::documents::{Outcome, PartitionState, Time};
 
-/// The input of an operation that needs none.
+/// The input of an operation that takes no arguments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoInput {}
@@ -14,9 +14,9 @@ pub struct NoInput {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatusRequest {
-    /// Names of the resources; empty for all.
+    /// Names of the resources; empty for the selection.
     pub names: Vec<String>,
-    /// The selected resources, if none are named.
+    /// Selection of resources, used if no names are given.
     #[serde(default)]
     pub selection: Selection,
     /// True to list hidden resources too.
@@ -27,9 +27,9 @@ pub struct StatusRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
-    /// True to return a special exit code if there is anything to do.
+    /// True to answer with exit code 5 if there is anything to do.
     pub exit_code: bool,
-    /// The resources that the run would be for.
+    /// Resources that the run would apply to; all if empty.
     #[serde(default)]
     pub selection: Selection,
 }
@@ -38,14 +38,14 @@ pub struct PlanRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValidateRequest {
-    /// The selected resources; all if empty.
+    /// Resources to list; all if empty.
     #[serde(default)]
     pub selection: Selection,
     /// True to list hidden resources too.
     pub all: bool,
     /// True to count warnings as errors.
     pub warn_error: bool,
-    /// True to add the spec of each resource.
+    /// True to add each resource's spec to the answer.
     pub spec: bool,
 }
 
@@ -53,12 +53,12 @@ pub struct ValidateRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRequest {
-    /// Name of the resource in the middle; none for the whole graph.
+    /// Name of the resource whose ancestors and descendants are drawn; none for the whole graph.
     pub name: Option<String>,
-    /// The selected resources, if none is named.
+    /// Selection of resources to draw, used if no name is given.
     #[serde(default)]
     pub selection: Selection,
-    /// True to list hidden resources too.
+    /// True to draw hidden resources too.
     pub all: bool,
 }
 
@@ -66,23 +66,23 @@ pub struct GraphRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryRequest {
-    /// Name of the resource; none for all.
+    /// Name of the resource; none for all resources.
     pub name: Option<String>,
-    /// Most entries in the answer.
+    /// Maximum number of entries in the answer.
     pub limit: u64,
-    /// The time before which entries are left out.
+    /// Earliest start of the listed entries; none for no such bound.
     #[serde(default)]
     pub from: Option<Time>,
-    /// The time from which on entries are left out.
+    /// End of the period, exclusive: entries that start at or after this time are left out; none for no such bound.
     #[serde(default)]
     pub until: Option<Time>,
-    /// The outcomes that are meant; empty for all, and for transitions too.
+    /// Outcomes of the listed runs; empty lists all runs, and transitions too.
     #[serde(default)]
     pub outcomes: Vec<Outcome>,
-    /// The resources by selection.
+    /// Selection of resources whose entries are listed; all if empty.
     #[serde(default)]
     pub selection: Selection,
-    /// The token of the page, as the page before gave it; none for the newest entries.
+    /// Token of the page, from the previous page's answer; none for the newest entries.
     #[serde(default)]
     pub page: Option<String>,
 }
@@ -95,23 +95,23 @@ pub struct PartitionsRequest {
     pub name: String,
     /// True to list only partitions that failed.
     pub errored: bool,
-    /// Most partitions in the answer.
+    /// Maximum number of partitions in the answer.
     pub limit: u64,
-    /// The phases that are meant; empty for all.
+    /// States of the listed partitions; empty for all.
     #[serde(default)]
     pub phases: Vec<PartitionState>,
-    /// The first key of a range.
+    /// First partition key of a range, inclusive; none for no lower bound.
     #[serde(default)]
     pub from: Option<String>,
-    /// The key behind the last one of a range.
+    /// End of a range of partition keys, exclusive; none for no upper bound.
     #[serde(default)]
     pub to: Option<String>,
-    /// The token of the page, as the page before gave it; none for the latest runs.
+    /// Token of the page, from the previous page's answer; none for the latest runs.
     #[serde(default)]
     pub page: Option<String>,
 }
 
-/// A request for the reason why resources are not running.
+/// A request to explain why resources are not running.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest {
@@ -123,9 +123,9 @@ pub struct ExplainRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestRequest {
-    /// Names of the models whose tests are run; empty for all.
+    /// Names of the models to test; empty for the selection.
     pub names: Vec<String>,
-    /// The selected models, if none are named.
+    /// Selection of models to test, used if no names are given.
     #[serde(default)]
     pub selection: Selection,
     /// True to count warnings as errors.
@@ -138,24 +138,24 @@ pub struct TestRequest {
 pub struct LogsRequest {
     /// Name of the resource or program.
     pub name: String,
-    /// Most lines from before the request.
+    /// Maximum number of lines written before the request.
     pub limit: u64,
-    /// True to go on with later lines until the reader hangs up.
+    /// True to stream later lines until the reader disconnects.
     pub follow: bool,
-    /// The time before which lines are left out; none for no such limit.
+    /// Earliest time of the returned lines; none for no such bound.
     #[serde(default)]
     pub since: Option<Time>,
-    /// The part of a program's output; none for the log lines of runs.
+    /// Part of a program's output to return; none for the log lines of runs.
     #[serde(default)]
     pub program: Option<ProgramOutput>,
 }
 
-/// The part of a program's output that is asked for.
+/// The requested part of a program's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramOutput {
-    /// The number of the replica; none for all replicas.
+    /// Number of the replica; none for all replicas.
     pub replica: Option<u64>,
-    /// True for the output of the start before the last one.
+    /// True for the output of the start before the last start.
     pub previous: bool,
 }

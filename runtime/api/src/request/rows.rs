@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A request to run one read-only statement.
+/// A request to run a single read-only SQL statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryRequest {
-    /// The SQL statement.
+    /// SQL statement to run.
     pub sql: String,
-    /// Most rows in the answer; none for all.
+    /// Maximum number of rows in the answer; none for all.
     pub limit: Option<u64>,
-    /// The time that the statement may take, in milliseconds; none for no limit.
+    /// Time limit of the statement, in milliseconds; none for no limit.
     pub timeout_ms: Option<u64>,
 }
 
@@ -23,7 +23,7 @@ pub struct QueryRequest {
 pub struct ShowRequest {
     /// Name of the resource.
     pub name: String,
-    /// Most rows in the answer.
+    /// Maximum number of rows in the answer.
     pub limit: u64,
 }
 
@@ -35,17 +35,17 @@ pub struct CompileRequest {
     pub name: String,
 }
 
-/// A request to write rows to a file, by the process that answers.
+/// A request to write rows to a file, in the file system of the answering process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportRequest {
-    /// The rows to write.
+    /// Source of the rows to write.
     pub rows: Rows,
-    /// Most rows in the file; none for all.
+    /// Maximum number of rows in the file; none for all.
     pub limit: Option<u64>,
-    /// The time that the statement may take, in milliseconds; none for no limit.
+    /// Time limit of the statement, in milliseconds; none for no limit.
     pub timeout_ms: Option<u64>,
-    /// Absolute path of the file, whose extension determines the format.
+    /// Absolute path of the file to write. The extension determines the format.
     pub file: PathBuf,
     /// True to replace an existing file.
     pub force: bool,
@@ -55,26 +55,26 @@ pub struct ExportRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rows {
-    /// A read-only SQL statement.
+    /// The result of a read-only SQL statement.
     Query(String),
-    /// A resource, by its name.
+    /// The rows of a resource, given by name.
     Of(String),
 }
 
-/// The form of an answer: shown rows, a file, or the statement.
+/// The form of an answer: rows, a file, or the SQL statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerOptions {
-    /// The time at which the question is asked; none for now.
+    /// Time for which the question is evaluated, as text; none for now.
     pub at: Option<String>,
-    /// Most rows that are shown; none for all. The answer says whether there are more.
+    /// Maximum number of rows in the answer, which says whether there are more; none for all.
     pub shown: Option<u64>,
     /// True to return the SQL statement instead of rows.
     pub sql: bool,
     /// True to show the values of variables in the SQL statement.
     #[serde(default)]
     pub show_values: bool,
-    /// Absolute path of the file that rows are written to; none to show them.
+    /// Absolute path of the file to write the rows to; none to return them.
     pub file: Option<PathBuf>,
     /// True to replace an existing file.
     pub force: bool,
@@ -84,34 +84,34 @@ pub struct AnswerOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsRequest {
-    /// The query in its JSON form.
+    /// Query in its JSON form.
     pub query: Value,
-    /// An SQL condition on the rows that are aggregated; none for all rows.
+    /// SQL condition on the rows before aggregation; none for all rows.
     pub condition: Option<String>,
-    /// An SQL condition on the groups that are shown; none for all groups.
+    /// SQL condition on the groups after aggregation; none for all groups.
     pub having: Option<String>,
-    /// True to add to each measure its value in the comparison range, and the relative change.
+    /// True to add, for each measure, its value in the comparison range and the relative change.
     #[serde(default)]
     pub shows_change: bool,
-    /// The attributes of the user on whose behalf the query runs; none for the owner.
+    /// Attributes of the user on whose behalf the query runs; none for the owner.
     pub user: Option<Map<String, Value>>,
-    /// The explore or canvas whose rules apply too, as `kind/name`; none for the view alone.
+    /// Explore or canvas whose rules apply too, as `kind/name`; none for the view alone.
     #[serde(default)]
     pub through: Option<String>,
-    /// The form of the answer. A query with a limit of its own shows all of its rows.
+    /// Form of the answer. A query with a limit of its own returns all of its rows.
     pub options: AnswerOptions,
 }
 
-/// A question for the ends of a metrics view's time dimension.
+/// A request for the first and last time in a metrics view's time dimension.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsBoundsRequest {
-    /// The metrics view.
+    /// Name of the metrics view.
     pub view: String,
-    /// The attributes of the user who asks; none for the owner.
+    /// Attributes of the user on whose behalf the request runs; none for the owner.
     #[serde(default)]
     pub user: Option<Map<String, Value>>,
-    /// The explore or canvas through which the question is asked, as `kind/name`.
+    /// Explore or canvas whose rules apply too, as `kind/name`; none for the view alone.
     #[serde(default)]
     pub through: Option<String>,
 }
@@ -124,9 +124,9 @@ pub struct CallRequest {
     pub api: String,
     /// Arguments of the call, by name.
     pub args: Map<String, Value>,
-    /// The attributes of the user on whose behalf the API is called; none for the owner.
+    /// Attributes of the user on whose behalf the API is called; none for the owner.
     pub user: Option<Map<String, Value>>,
-    /// The form of the answer.
+    /// Form of the answer: rows, a file, or the SQL statement.
     pub options: AnswerOptions,
 }
 
@@ -136,7 +136,7 @@ pub struct CallRequest {
 pub struct ReportRequest {
     /// Name of the report.
     pub name: String,
-    /// The form of the answer.
+    /// Form of the answer: rows, a file, or the SQL statement.
     pub options: AnswerOptions,
 }
 
@@ -146,10 +146,10 @@ pub struct ReportRequest {
 pub struct AlertTestRequest {
     /// Name of the alert.
     pub name: String,
-    /// The time for which the alert is evaluated; none for now.
+    /// Time for which the alert is evaluated, as text; none for now.
     pub at: Option<String>,
-    /// True to send the messages that people would get.
+    /// True to send the messages that the verdict would cause.
     pub send: bool,
-    /// True to return a special exit code if the alert fails.
+    /// True to return exit code 5 unless the verdict is `pass`.
     pub exit_code: bool,
 }

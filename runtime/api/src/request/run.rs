@@ -1,4 +1,4 @@
-//! Requests for work, and its progress.
+//! Requests that run resources, and the progress of a run.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::documents::{ResourceName, Time};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// Variables from the command line; an owner with other values refuses the request.
+    /// Variables from the command line. An owner that runs with other values refuses the request.
     pub variables: BTreeMap<String, String>,
     /// True to stop at the first failure.
     pub fail_fast: bool,
@@ -18,16 +18,16 @@ pub struct RunRequest {
     pub warn_error: bool,
     /// True to list hidden resources too.
     pub all: bool,
-    /// The resources that a run or a refresh is for; all if empty.
+    /// Resources that a run or a refresh applies to; all if empty.
     #[serde(default)]
     pub selection: Selection,
-    /// The events that are sent while the command runs.
+    /// Events to send while the command runs.
     #[serde(default)]
     pub events: Events,
-    /// True to send the progress too.
+    /// True to send the progress of the run too.
     #[serde(default)]
     pub progress: bool,
-    /// The start of a command that this request takes over, after the process that did its work has ended; none for a
+    /// Start time of a command that this request continues after the process that ran the command has ended; none for a
     /// new command.
     ///
     /// The work requested since then is stored, and is not requested again.
@@ -39,26 +39,26 @@ pub struct RunRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedRun {
-    /// Names of the resources.
+    /// Names of the resources to work on.
     pub names: Vec<String>,
-    /// The options of the run.
+    /// Options of the run: failures, selection, and the events to send.
     pub run: RunRequest,
 }
 
-/// A request to refresh resources.
+/// A request to do the work of resources again, even if they are up to date.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefreshRequest {
-    /// Names of the resources; empty if they are selected.
+    /// Names of the resources; empty if `run` selects the resources.
     pub names: Vec<String>,
     /// True to discard incremental state and rebuild all rows.
     pub full: bool,
     /// True to refresh transitive dependents too.
     pub downstream: bool,
-    /// The partitions to rebuild in addition to those that are due; none for no others.
+    /// Partitions to rebuild in addition to the due partitions; none for only the due ones.
     #[serde(default)]
     pub partitions: Option<PartitionChoice>,
-    /// The options of the run.
+    /// Options of the run: failures, selection, and the events to send.
     pub run: RunRequest,
 }
 
@@ -68,7 +68,7 @@ pub struct RefreshRequest {
 pub enum PartitionChoice {
     /// All partitions that failed.
     Errored,
-    /// The partitions with these keys, prefixes of keys, or values in their data.
+    /// The partitions with these keys, key prefixes, or values in their data.
     Keys(Vec<String>),
 }
 
@@ -76,14 +76,14 @@ pub enum PartitionChoice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selection {
-    /// The terms of `--select`, whose union is selected; empty for all resources.
+    /// Terms of `--select`: their union is selected; empty for all resources.
     pub select: Vec<String>,
-    /// The terms of `--exclude`, whose union is left out.
+    /// Terms of `--exclude`: their union is left out; empty to leave out nothing.
     pub exclude: Vec<String>,
 }
 
 impl Selection {
-    /// Returns true if neither option was given.
+    /// Returns true if neither `select` nor `exclude` has a term.
     pub fn is_empty(&self) -> bool {
         self.select.is_empty() && self.exclude.is_empty()
     }
@@ -93,10 +93,10 @@ impl Selection {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Events {
-    /// All events of the run.
+    /// All events, including those of resources that were only checked.
     #[default]
     All,
-    /// The events that a person reads; those of resources that were only checked are left out, at no cost.
+    /// The events that a person reads, without those of resources that were only checked.
     News,
 }
 
@@ -104,10 +104,10 @@ pub enum Events {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
-    /// Number of resources that are settled.
+    /// Number of settled resources.
     pub settled: u64,
-    /// Number of all resources.
+    /// Number of all resources of the run.
     pub total: u64,
-    /// Names of the resources that run now.
+    /// Resources that are running now.
     pub running: Vec<ResourceName>,
 }
