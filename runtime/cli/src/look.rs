@@ -216,7 +216,7 @@ fn export(
 pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
     if FileFormat::from_path(file).is_none() {
         let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
-        return Err(Failure::usage(message).hint("the name of the file says its form"));
+        return Err(Failure::usage(message).hint("the name of the file says its form; a name that ends with .svg gets a chart where rows are asked for"));
     }
     absolute(file)
 }

@@ -234,7 +234,9 @@ impl Keeper {
         let root = &self.options.root;
         if !super::project::is_project(root) {
             let message = format!("no project in `{}`: it has no `watershed.yaml`", root.display());
-            return Err(Problem::new(Code::UnknownName, message));
+            return Err(
+                Problem::new(Code::Unavailable, message).hint("the folder is tried again every few seconds")
+            );
         }
         let state = self
             .options

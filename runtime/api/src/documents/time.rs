@@ -48,7 +48,11 @@ impl Serialize for Time {
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let stamp: Timestamp = text.parse().map_err(de::Error::custom)?;
+        let stamp: Timestamp = text.parse().map_err(|_| {
+            de::Error::custom(format!(
+                "\"{text}\" is no time: write one as 2026-01-31T06:00:00Z"
+            ))
+        })?;
         Ok(Self(stamp.as_millisecond()))
     }
 }

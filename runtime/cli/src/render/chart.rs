@@ -90,7 +90,10 @@ impl Chart {
             values.peek().is_some() && values.all(is)
         };
         let numbers: Vec<usize> = (0..columns.len())
-            .filter(|at| holds(*at, &|value| number(value).is_some() && !value.is_string()))
+            .filter(|at| {
+                let data_type = columns.get(*at).map_or("", |column| column.data_type.as_str());
+                is_number(data_type) || holds(*at, &|value| value.is_number())
+            })
             .collect();
         let names: Vec<usize> = (0..columns.len()).filter(|at| !numbers.contains(at)).collect();
         // Where all columns hold numbers, the first says what the second is of.
@@ -350,8 +353,22 @@ fn short(value: f64, span: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// Returns true for the types of numbers. Values of some leave as texts: decimals, whole numbers beyond what JSON holds, NaN.
+fn is_number(data_type: &str) -> bool {
+    let numbers = ["DECIMAL", "DOUBLE", "FLOAT", "BIGNUM"];
+    numbers.iter().any(|name| data_type.starts_with(name))
+        || data_type.ends_with("INT")
+        || data_type == "INTEGER"
+        || data_type == "UINTEGER"
+}
+
+/// Returns a number that can be drawn; none for NaN and infinity.
 fn number(value: &Value) -> Option<f64> {
-    value.as_f64().filter(|number| number.is_finite())
+    let number = match value {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_f64(),
+    };
+    number.filter(|number: &f64| number.is_finite())
 }
 
 /// Returns a date or timestamp as seconds since 1970; none for other values.
@@ -412,6 +429,27 @@ mod tests {
             "█".repeat(5),
         );
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn decimals_and_large_numbers_are_numbers_and_what_is_none_is_left_out() {
+        let columns = [
+            column("origin", "VARCHAR"),
+            column("distance", "DECIMAL(38,2)"),
+            column("n", "DOUBLE"),
+        ];
+        let rows = [
+            vec![json!("JFK"), json!("40.50"), json!("NaN")],
+            vec![json!("EWR"), json!("81.00"), json!(1.0)],
+        ];
+        let text = chart(&columns, &rows).expect("there are numbers").text(Some(40));
+        assert!(text.starts_with("distance\n") && text.contains("81.00"), "{text}");
+        let text = chart(
+            &[columns[0].clone(), columns[2].clone()],
+            &rows.map(|row| vec![row[0].clone(), row[2].clone()]),
+        );
+        let text = text.expect("there is a number").text(Some(40));
+        assert!(text.contains("EWR") && !text.contains("JFK"), "{text}");
     }
 
     #[test]

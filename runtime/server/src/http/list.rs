@@ -11,6 +11,7 @@ use watershed_api::http::Page;
 use watershed_api::http::forms::Entries;
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem};
+use watershed_compilers::Kind;
 use watershed_core::{Key, Uid};
 
 use super::answers;
@@ -73,6 +74,7 @@ impl Filter {
     /// # Errors
     /// When the selection can't be read, or nothing matches it.
     pub(super) fn chosen(&self, table: &Table) -> Result<Chosen, Problem> {
+        check_kinds(&self.kind, table)?;
         let selection = Selection {
             select: self.select.clone(),
             exclude: self.exclude.clone(),
@@ -154,6 +156,38 @@ fn tree(table: &Table, name: &str) -> Result<BTreeSet<Uid>, Problem> {
     };
     let root = table.find(&key).ok_or_else(unknown)?;
     Ok(table.with_owned(root.entry.row.uid))
+}
+
+/// Refuses an unknown kind, so that a typo does not look like an empty list. A kind of an embedder's is known while a
+/// resource of that kind exists.
+fn check_kinds(kinds: &[String], table: &Table) -> Result<(), Problem> {
+    let known = Kind::ALL.map(Kind::as_str);
+    let of_ours = [
+        PROJECT_PARSER,
+        watershed_delivery::KIND,
+        watershed_workloads::replica::KIND,
+    ];
+    let is_known = |kind: &str| {
+        known
+            .iter()
+            .chain(&of_ours)
+            .any(|one| one.eq_ignore_ascii_case(kind))
+    };
+    let is_there = |kind: &str| {
+        let mut entries = table.entries().into_iter();
+        entries.any(|entry| entry.row.kind.as_str().eq_ignore_ascii_case(kind))
+    };
+    let Some(wrong) = kinds.iter().find(|kind| !is_known(kind) && !is_there(kind)) else {
+        return Ok(());
+    };
+    let problem = Problem::new(Code::BadArgument, format!("there is no kind `{wrong}`"));
+    Err(match nearest(wrong, known.into_iter()) {
+        _ if wrong.eq_ignore_ascii_case("source") => {
+            problem.hint("sources are models: `select=kind:source` chooses those alone")
+        }
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint("kinds are those of documents, such as `model` and `metrics_view`"),
+    })
 }
 
 /// Refuses names in `fields` that no resource document has.

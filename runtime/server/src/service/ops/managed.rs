@@ -137,6 +137,13 @@ async fn snooze_alert(
         return Err(Problem::new(Code::WrongState, message));
     }
     let now = Timestamp(Time::now().millis());
+    if let Some(past) = until.filter(|until| *until <= now) {
+        let message = format!(
+            "`{}` is over, and so is whatever ends there",
+            Time::from_millis(past.0)
+        );
+        return Err(Problem::new(Code::BadArgument, message).hint("say a moment that is still to come"));
+    }
     let before = alert::snooze::end(&row.labels, now);
     let update = Update {
         labels: Some(Arc::new(alert::snooze::labels(&row.labels, until, now))),
