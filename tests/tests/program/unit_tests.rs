@@ -212,7 +212,7 @@ fn a_test_of_relations_to_a_later_model_is_run_with_that_model() {
     );
     assert_eq!(project.call(&["run", "--json"]).json()["exit_code"], 0);
     assert_eq!(
-        project.call(&["run", "--json"]).json()["outcomes"]["built"],
+        project.call(&["run", "--json"]).json()["summary"]["outcomes"]["done"],
         0,
         "nothing is left to do"
     );
