@@ -14,7 +14,9 @@ export interface View {
 /** Below this scale names can't be read, and folders take their place. */
 export const FAR = 0.42;
 /** Below this scale a line below the name can't be read, and the name takes its room. */
-const SMALL = 0.75;
+const SMALL = 0.95;
+/** The height of letters that people read with ease, and the least they can read, in pixels of the screen. */
+const LETTERS = { good: 11, least: 9 };
 /** Below this scale edges are a haze, so fewer of their bends are drawn. */
 const HAZE = 0.2;
 
@@ -95,7 +97,7 @@ export class Picture {
       const isLit = chosen === undefined || chosen === at || near.has(at);
       context.globalAlpha = isLit ? 1 : 0.4;
       if (isFar && node.resource) this.block(context, x, y, node.tone, hues.get(node.folder) ?? hue(0));
-      else this.card(context, x, y, at === chosen, scene.nodes[at]!, view.scale < SMALL);
+      else this.card(context, x, y, at === chosen, scene.nodes[at]!, view.scale);
     });
     context.globalAlpha = 1;
   }
@@ -146,12 +148,13 @@ export class Picture {
   }
 
   /** A node from nearby: shape, name, and a line on how it stands. */
-  private card(context: CanvasRenderingContext2D, x: number, y: number, isChosen: boolean, node: Node, isSmall: boolean): void {
+  private card(context: CanvasRenderingContext2D, x: number, y: number, isChosen: boolean, node: Node, scale: number): void {
     const { colours } = this;
+    const isSmall = scale < SMALL;
     const colour = colours.get(`tone-${node.tone}`);
     context.beginPath();
     context.roundRect(x + 0.5, y + 0.5, NODE.width - 1, NODE.height - 1, 7);
-    context.fillStyle = colours.get(node.tone === "failed" ? "failed-tint" : node.tone === "blocked" || node.tone === "stale" ? "stale-tint" : "bg");
+    context.fillStyle = colours.get(node.tone === "failed" || node.tone === "fails" ? "failed-tint" : node.tone === "blocked" || node.tone === "stale" ? "stale-tint" : "bg");
     context.fill();
     const isCalm = node.tone === "ok" || node.tone === "none" || node.tone === "unbuilt";
     context.lineWidth = isChosen ? 2 : 1;
@@ -165,18 +168,45 @@ export class Picture {
     context.restore();
     const room = NODE.width - 36;
     context.textBaseline = "alphabetic";
-    context.font = isSmall ? "500 15px system-ui, sans-serif" : "500 12px system-ui, sans-serif";
+    if (isSmall) {
+      this.name(context, x, y, node, scale);
+      return;
+    }
+    context.font = "500 12px system-ui, sans-serif";
     context.fillStyle = colours.get("text");
-    context.fillText(this.fitted(context, node.label, room), x + 25, y + (isSmall ? 23 : 16));
-    if (isSmall) return;
-    context.font = "10.5px system-ui, sans-serif";
+    context.fillText(this.fitted(context, node.label, room), x + 25, y + 16);
+    context.font = "11px system-ui, sans-serif";
     context.fillStyle = isCalm ? colours.get("muted") : colour;
     context.fillText(this.fitted(context, node.detail, room), x + 25, y + 29);
   }
 
+  /** The name alone, in letters as large as it has room for; behind it the kind where others have the same name. */
+  private name(context: CanvasRenderingContext2D, x: number, y: number, node: Node, scale: number): void {
+    let room = NODE.width - 30;
+    const font = (size: number) => `500 ${Math.round(size * 2) / 2}px system-ui, sans-serif`;
+    const least = LETTERS.least / scale;
+    if (node.mark) {
+      context.font = font(least);
+      const width = context.measureText(node.mark).width;
+      context.fillStyle = this.colours.get("muted");
+      context.fillText(node.mark, x + NODE.width - width - 6, y + NODE.height / 2 + least * 0.36);
+      room -= width + 6;
+    }
+    let size = Math.max(15, LETTERS.good / scale);
+    context.font = font(size);
+    const width = context.measureText(node.label).width;
+    if (width > room) {
+      size = Math.max(Math.min(15, size), least, (size * room) / width);
+      context.font = font(size);
+    }
+    context.fillStyle = this.colours.get("text");
+    context.fillText(this.fitted(context, node.label, room), x + 25, y + NODE.height / 2 + size * 0.36);
+  }
+
   /** Cuts a text to a width. What was measured is kept. */
   private fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
-    const known = this.names.get(context.font + text);
+    const key = `${context.font} ${Math.round(room)} ${text}`;
+    const known = this.names.get(key);
     if (known !== undefined) return known;
     if (this.names.size > 50_000) this.names.clear();
     let short = text;
@@ -189,7 +219,7 @@ export class Picture {
       }
       short = `${text.slice(0, fits)}…`;
     }
-    this.names.set(context.font + text, short);
+    this.names.set(key, short);
     return short;
   }
 }

@@ -14,6 +14,8 @@ export interface Node {
   label: string;
   /** The line below the name. */
   detail: string;
+  /** The beginning of the kind, where several have the same name; else none. */
+  mark: string | undefined;
   tone: Tone;
   folder: string;
   /** The resource; none where the node is a folder. */
@@ -69,7 +71,7 @@ export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>
     }
     let index = folded.get(name);
     if (index === undefined) {
-      index = nodes.push({ key: `folder:${name}`, label: visible(name), detail: "", tone: "none", folder: name, resource: undefined, count: 0 }) - 1;
+      index = nodes.push({ key: `folder:${name}`, label: visible(name), detail: "", mark: undefined, tone: "none", folder: name, resource: undefined, count: 0 }) - 1;
       folded.set(name, index);
     }
     const node = nodes[index]!;
@@ -83,6 +85,9 @@ export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>
     node.detail = `${node.count.toLocaleString()} resources${failed > 0 ? `, ${failed.toLocaleString()} failed` : ""}`;
     at.set(node.key, index);
   }
+  const named = new Map<string, number>();
+  for (const { resource } of nodes) if (resource) named.set(resource.name, (named.get(resource.name) ?? 0) + 1);
+  for (const node of nodes) if (node.resource && named.get(node.resource.name)! > 1) node.mark = node.detail.slice(0, 4).trim();
   const edges = edgesOf(resources, at, nodes.length);
   const signature = `${nodes.map((node) => node.key).join("\n")}\n${edges.from.join()}\n${edges.to.join()}`;
   return { nodes, at, edges, folders: [...folders.values()].sort((a, b) => b.count - a.count), isFolded, signature };
@@ -92,8 +97,8 @@ function nodeOf(resource: ResourceDocument, key: string, folder: string, tone: T
   const kind = (resource.declared_as ?? resource.kind).replaceAll("_", " ");
   const rows = (resource.result as { rows?: unknown } | null | undefined)?.rows;
   const counted = typeof rows === "number" ? ` · ${rows.toLocaleString()} rows` : "";
-  const word = tone === "ok" ? "" : ` · ${ofTone(tone).word}`;
-  return { key, label: visible(resource.name), detail: `${kind}${word}${counted}`, tone, folder, resource, count: 1 };
+  const word = tone === "ok" ? "" : ` · ${standing(resource).word}`;
+  return { key, label: visible(resource.name), detail: `${kind}${word}${counted}`, mark: undefined, tone, folder, resource, count: 1 };
 }
 
 function edgesOf(resources: ResourceDocument[], at: Map<string, number>, nodes: number): Edges {

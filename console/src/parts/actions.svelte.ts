@@ -20,7 +20,7 @@ export interface Asked {
   targets: ResourceName[] | undefined;
   /** The id by which the service and the history know it. */
   id: string | undefined;
-  state: "asking" | "running" | "done" | "failed" | "unknown";
+  state: "asking" | "running" | "done" | "paused" | "failed" | "unknown";
   /** What came of it, in words. */
   told: string;
   problem: ProblemDocument | undefined;
@@ -137,6 +137,14 @@ export class Actions {
     else await this.ask(entry.verb, (entry.targets ?? []).map(({ kind, name }) => `${kind}/${name}`));
   }
 
+  /** Resumes what something waits for. */
+  async resume(entry: Asked): Promise<void> {
+    this.forget(entry);
+    const names = entry.targets ?? [];
+    if (names.length === 1 && names[0]) await this.act("resume", names[0]);
+    else await this.ask("resume", names.map(({ kind, name }) => `${kind}/${name}`));
+  }
+
   /** Looks at nothing any more: the page goes to another project. */
   stop(): void {
     this.ends.abort();
@@ -238,16 +246,24 @@ function outcomeOf(entry: Asked, document: Schemas["RunDocument"] | null): [Aske
   if (touched.length === 1 && one) {
     if (one.error) return ["failed", one.error.message];
     if (one.health === "blocked") return ["failed", "is blocked by what it reads"];
+    if (isHeld(one)) return ["paused", "paused: it waits for resume"];
     const rows = (one.result as { rows?: unknown } | null | undefined)?.rows;
     const size = typeof rows === "number" ? `, ${count(rows, "row")}` : "";
     return ["done", `${one.work !== "none" ? one.work : "nothing to do"}${size}, ${took}`];
   }
   const words = new Map<string, number>();
-  for (const { error, health, work } of touched) {
-    const word = error ? "failed" : health === "blocked" ? "blocked" : work !== "none" ? work : "unchanged";
+  for (const of of touched) {
+    const { error, health, work } = of;
+    const word = error ? "failed" : health === "blocked" ? "blocked" : isHeld(of) ? "paused" : work !== "none" ? work : "unchanged";
     words.set(word, (words.get(word) ?? 0) + 1);
   }
   const isWell = !words.has("failed") && !words.has("blocked");
   const counts = [...words].map(([word, number]) => `${number.toLocaleString()} ${word}`);
-  return [isWell ? "done" : "failed", [...counts, took].join(", ")];
+  const state = !isWell ? "failed" : words.has("paused") ? "paused" : "done";
+  return [state, [...counts, took].join(", ")];
+}
+
+/** Returns true if nothing was done for a resource because it is paused. */
+function isHeld({ health, work }: Schemas["ResourceDocument"]): boolean {
+  return health === "paused" && work === "none";
 }

@@ -1,9 +1,10 @@
 // How a resource stands, in one word, with its colour and its shape. The same in graph, list and text.
 
 import type { Schemas } from "../api";
+import { alarm } from "./verdict";
 
 /** A standing: also the name of its colour among those of the theme. */
-export type Tone = "failed" | "blocked" | "running" | "waiting" | "unready" | "stale" | "unbuilt" | "paused" | "ok" | "none";
+export type Tone = "failed" | "fails" | "blocked" | "running" | "waiting" | "unready" | "stale" | "unbuilt" | "paused" | "ok" | "none";
 
 /** What is shown of a standing. */
 export interface Standing {
@@ -13,11 +14,12 @@ export interface Standing {
   rank: number;
 }
 
-type Of = { health: Schemas["Health"]; phase: Schemas["Phase"] };
+type Of = { health: Schemas["Health"]; phase: Schemas["Phase"]; kind?: string; result?: unknown };
 
 /** Words of tones, what needs a person first. */
 const WORDS: Record<Tone, string> = {
   failed: "failed",
+  fails: "fails",
   blocked: "blocked",
   running: "running",
   waiting: "waiting",
@@ -51,15 +53,18 @@ const HEALTHS: Record<Schemas["Health"], Tone> = {
 };
 
 /** Returns how a resource stands. */
-export function standing({ health, phase }: Of): Standing {
+export function standing({ health, phase, kind, result }: Of): Standing {
   const needsPerson = health === "failed" || health === "blocked" || health === "paused";
   if (phase === "running") return ofTone("running");
+  const alarmed = health === "ok" && kind === "alert" ? alarm({ kind, result }) : undefined;
+  if (alarmed) return { ...ofTone("fails"), word: alarmed };
   return ofTone(phase === "pending" && !needsPerson ? "waiting" : HEALTHS[health]);
 }
 
 /** The shapes of standings, in a square of 16 units: told apart without colour. A ring is drawn, the others are filled. */
 export const SHAPES: Record<Tone, string> = {
   failed: "M8 1.5 15 14.5H1Z",
+  fails: "M8 1.5c3 0 4.5 2 4.5 5 0 3 .8 4 2 5H1.5c1.2-1 2-2 2-5 0-3 1.5-5 4.5-5ZM6 13h4a2 2 0 0 1-4 0Z",
   blocked: "M2.5 2.5h11v11h-11Z",
   running: "M3.5 1.5 14 8 3.5 14.5Z",
   waiting: "M2 3h12v2.6H2ZM2 10.4h12V13H2Z",
