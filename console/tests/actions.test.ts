@@ -24,7 +24,10 @@ describe.runIf(canRun)("a model", () => {
     await action(page, "Pause").click();
     await told(page, "Pause model/prices paused");
     await shows(page, "paused");
-    await action(page, "Resume").click();
+    // What is asked for meanwhile is not done, and says what it waits for.
+    await action(page, "Reconcile").click();
+    await told(page, "Reconcile model/prices paused: it waits for resume");
+    await page.getByRole("log").getByRole("button", { name: "Resume" }).click();
     await told(page, "Resume model/prices resumed");
     await shows(page, "ok");
 

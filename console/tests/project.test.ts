@@ -82,6 +82,16 @@ describe.runIf(canRun)("the screen of a project", () => {
     await filter.press("Enter");
     await rows(page, ["daily", "best"]);
     expect(await page.locator("#mistake").textContent()).toBe("");
+    // A word that is no name stands for names that contain it, and takes force when the field is left.
+    await filter.fill("dail");
+    await page.getByRole("button", { name: /^Do with/, disabled: true }).waitFor();
+    await filter.blur();
+    await rows(page, ["daily"]);
+    await page.locator("#mistake").getByText("No resource is called dail").waitFor();
+    await page.locator("summary").getByText("Do with it").waitFor();
+    await filter.fill("daily+");
+    await filter.press("Enter");
+    await rows(page, ["daily", "best"]);
     // The address is the view.
     expect(new URL(page.url()).searchParams.get("select")).toBe("daily+");
     await page.reload();

@@ -87,7 +87,7 @@ export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>
   }
   const named = new Map<string, number>();
   for (const { resource } of nodes) if (resource) named.set(resource.name, (named.get(resource.name) ?? 0) + 1);
-  for (const node of nodes) if (node.resource && named.get(node.resource.name)! > 1) node.mark = node.detail.slice(0, 4).trim();
+  for (const node of nodes) if (node.resource && named.get(node.resource.name)! > 1) node.mark = node.detail.slice(0, 3);
   const edges = edgesOf(resources, at, nodes.length);
   const signature = `${nodes.map((node) => node.key).join("\n")}\n${edges.from.join()}\n${edges.to.join()}`;
   return { nodes, at, edges, folders: [...folders.values()].sort((a, b) => b.count - a.count), isFolded, signature };
