@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { closeBrowser, FAILED_REQUEST, visit } from "./lib/browser.ts";
+import { closeBrowser, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
 import { action, home, pageOf, shows, told, until } from "./lib/journey.ts";
 import { Line } from "./lib/line.ts";
 import { canRun } from "./lib/needs.ts";
@@ -151,6 +151,16 @@ describe.runIf(canRun)("a page", () => {
     // What is asked for meanwhile is refused, and says so.
     await action(page, "Pause").click();
     await told(page, "Pause model/orders failed");
+    // The notice has a line of its own, between the bar and the page, on narrow screens too.
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      const of = async (name: string) => (await page.locator(name).boundingBox())!;
+      const [bar, notice, main] = [await of(".bar > header"), await of(".bar > .notice"), await of("main")];
+      expect(notice.y).toBeGreaterThanOrEqual(bar.y + bar.height);
+      expect(main.y).toBeGreaterThanOrEqual(notice.y + notice.height);
+      expect(notice.height).toBeLessThan(40);
+      await picture(page, `without a service ${width}`);
+    }
     write(program.project, { "models/orders.sql": "SELECT * FROM nowhere\n" });
     await program.start();
     line.lead(program.port);

@@ -118,6 +118,21 @@ describe.runIf(canRun)("the screen of a project", () => {
     await leave();
   });
 
+  test("tells of an alert that found rows, in the list and on its page", async () => {
+    const { page, leave } = await visit(home);
+    await rows(page, ALL);
+    write(program.project, { "alerts/late.yaml": 'type: alert\ndata:\n  sql: "SELECT 7 AS late_minutes"\n' });
+    await page.getByRole("button", { name: "fails 1" }).click();
+    await rows(page, ["late"]);
+    await page.getByRole("list", { name: "Resources" }).getByText("fails, told").waitFor();
+    await page.getByRole("link", { name: "late", exact: true }).click();
+    const found = page.getByRole("region", { name: "What it found" });
+    await found.getByRole("columnheader", { name: "late_minutes" }).waitFor();
+    await found.getByRole("cell", { name: "7" }).waitFor();
+    rmSync(join(program.project, "alerts"), { recursive: true });
+    await leave(FAILED_REQUEST);
+  });
+
   test("mixes nothing with another project that has come to the same address", async () => {
     const { page, leave } = await visit(home);
     await rows(page, ALL);
