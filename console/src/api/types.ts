@@ -1011,7 +1011,10 @@ export interface components {
             /** @description The file, relative to the project. */
             path: string;
         };
-        /** @description A cause that keeps a resource from running, or none. */
+        /**
+         * @description A cause that keeps a resource from running, or none.
+         * @enum {string}
+         */
         Blocker: "failed" | "retrying" | "on_cycle" | "missing_ref" | "waiting_for_ref" | "waiting_for_name" | "abandoned" | "unreadable" | "paused" | "cancelled" | "unsupported" | "unready" | "runs" | "stopping" | "awaits_commit" | "gate" | "deletes_first" | "renames_first" | "controller_full" | "kind_full" | "pool_full" | "runs_below" | "name_in_use" | "next" | "never_run" | "stale" | "idle";
         /** @description Columns and rows. */
         CallDocument: {
@@ -1065,9 +1068,15 @@ export interface components {
              */
             updated: number;
         };
-        /** @description A subject of `doctor`. */
+        /**
+         * @description A subject of `doctor`.
+         * @enum {string}
+         */
         Checked: "folder" | "catalog" | "engine" | "trash" | "files";
-        /** @description The command that wrote a document. */
+        /**
+         * @description The command that wrote a document.
+         * @enum {string}
+         */
         Command: "run" | "start" | "validate" | "status" | "reconcile" | "refresh" | "approve" | "retry";
         /** @description A finding in a file, with its place. */
         Diagnostic: {
@@ -1150,8 +1159,6 @@ export interface components {
             project: string;
             /** @description Files that were set aside (`--repair`). */
             repaired: components["schemas"]["SetAside"][];
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.doctor/1`. */
             schema: string;
             /** @description Version of the program. */
@@ -1247,8 +1254,6 @@ export interface components {
             project: string;
             /** @description The resource that was asked about; none if the whole project was. */
             resource?: components["schemas"]["Explained"] | null;
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.explain/1`. */
             schema: string;
             /** @description Version of the program. */
@@ -1331,8 +1336,6 @@ export interface components {
             exit_code: number;
             /** @description Name of the project. */
             project: string;
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.gc/1`. */
             schema: string;
             /** @description Version of the program. */
@@ -1356,7 +1359,10 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description The health of a resource: the first that holds. Ordered by how much it needs a person. */
+        /**
+         * @description The health of a resource: the first that holds. Ordered by how much it needs a person.
+         * @enum {string}
+         */
         Health: "unsupported" | "paused" | "failed" | "blocked" | "unready" | "never_built" | "stale" | "ok";
         /** @description Past runs and transitions, the latest first. */
         HistoryDocument: {
@@ -1368,8 +1374,6 @@ export interface components {
             next?: string | null;
             /** @description Name of the project. */
             project: string;
-            /** @description Folder of the project. */
-            root: string;
             /** @description The runs. */
             runs: components["schemas"]["HistoryRun"][];
             /** @description Name and version of this form: `watershed.history/1`. */
@@ -1498,7 +1502,10 @@ export interface components {
             /** @description The resource that was asked for. */
             resource: components["schemas"]["ResourceName"];
         };
-        /** @description The level of a line. */
+        /**
+         * @description The level of a line.
+         * @enum {string}
+         */
         LogLevel: "error" | "warn" | "info" | "debug" | "trace";
         /** @description One thing that a run said. Also what stands in one line of a file, and of `--format jsonl`. */
         LogLine: {
@@ -1534,8 +1541,6 @@ export interface components {
             output?: components["schemas"]["OutputLine"][];
             /** @description Name of the project. */
             project: string;
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.logs/1`. */
             schema: string;
             /** @description Version of the program. */
@@ -1655,7 +1660,10 @@ export interface components {
             /** @description The first instant. */
             start: string;
         };
-        /** @description The parts that columns have. */
+        /**
+         * @description The parts that columns have.
+         * @enum {string}
+         */
         MetricsRole: "dimension" | "measure" | "computed" | "column";
         /** @description A mistake in a statement that was sent, or in a file of the project. */
         Mistake: {
@@ -1688,8 +1696,6 @@ export interface components {
             project: string;
             /** @description The resources, in the order in which they were named. */
             resources: components["schemas"]["Operated"][];
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.operate/1`. */
             schema: string;
             /** @description Version of the program. */
@@ -1710,9 +1716,15 @@ export interface components {
             /** @description The phase that the controller has it in now. */
             phase: components["schemas"]["Phase"];
         };
-        /** @description An operation on resources by hand. */
+        /**
+         * @description An operation on resources by hand.
+         * @enum {string}
+         */
         Operation: "pause" | "resume" | "cancel" | "scale" | "restart" | "rollback" | "set" | "event" | "snooze";
-        /** @description The outcome of a run. */
+        /**
+         * @description The outcome of a run.
+         * @enum {string}
+         */
         Outcome: "done" | "failed" | "skipped" | "cancelled" | "unchanged" | "not_selected";
         /** @description Counts of runs, by outcome. */
         Outcomes: {
@@ -1790,7 +1802,10 @@ export interface components {
             /** @description The watermark of its last build. */
             watermark?: string | null;
         };
-        /** @description The state of a partition after its last run. */
+        /**
+         * @description The state of a partition after its last run.
+         * @enum {string}
+         */
         PartitionState: "done" | "staged" | "failed" | "asked" | "gone";
         /** @description Partitions by state. */
         PartitionTotals: {
@@ -1834,8 +1849,6 @@ export interface components {
             project: string;
             /** @description The model. */
             resource: components["schemas"]["ResourceName"];
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.partitions/1`. */
             schema: string;
             /** @description Version of the program. */
@@ -1843,7 +1856,10 @@ export interface components {
         };
         /** @description The form of a pause. */
         Pause: Record<string, never>;
-        /** @description The phase that the controller has a resource in. */
+        /**
+         * @description The phase that the controller has a resource in.
+         * @enum {string}
+         */
         Phase: "idle" | "pending" | "running";
         /** @description The work that a run would do, and why. Nothing was touched. */
         PlanDocument: {
@@ -1863,7 +1879,10 @@ export interface components {
             /** @description Numbers. */
             summary: components["schemas"]["PlanSummary"];
         };
-        /** @description An edit that files make. */
+        /**
+         * @description An edit that files make.
+         * @enum {string}
+         */
         PlanEdit: "none" | "created" | "edited" | "renamed" | "deleted";
         /** @description The form of a plan. */
         PlanForm: {
@@ -1962,7 +1981,10 @@ export interface components {
              */
             selected?: number | null;
         };
-        /** @description Work of a run. */
+        /**
+         * @description Work of a run.
+         * @enum {string}
+         */
         PlanWork: "build" | "restore" | "add" | "rename" | "drop" | "check" | "blocked" | "failed" | "none";
         /** @description A problem as RFC 9457 has it. */
         ProblemDocument: {
@@ -2155,7 +2177,10 @@ export interface components {
             /** @description The progress of the work. */
             state: components["schemas"]["RequestState"];
         };
-        /** @description The progress of a request. */
+        /**
+         * @description The progress of a request.
+         * @enum {string}
+         */
         RequestState: "running" | "done" | "refused";
         /** @description One resource: what it is, how it stands, what was done to it. */
         ResourceDocument: {
@@ -2278,7 +2303,10 @@ export interface components {
         };
         /** @description The form of another try of what has failed. */
         Retry2: Record<string, never>;
-        /** @description The least that a principal must be allowed, in order to ask for an operation. */
+        /**
+         * @description The least that a principal must be allowed, in order to ask for an operation.
+         * @enum {string}
+         */
         Role: "read" | "operate" | "edit" | "admin" | "query";
         /** @description The form of a return to an earlier release. */
         RollbackForm: {
@@ -2337,8 +2365,6 @@ export interface components {
             project: string;
             /** @description Every resource that is not hidden, by kind and name. */
             resources: components["schemas"]["ResourceDocument"][];
-            /** @description Folder of the project. */
-            root: string;
             /** @description Names this run of the command. */
             run_id: string;
             /** @description Name and version of this form: `watershed.run/1`. */
@@ -2427,7 +2453,10 @@ export interface components {
             /** @description The stage that is desired. */
             desired: string;
         };
-        /** @description The severity of a finding. */
+        /**
+         * @description The severity of a finding.
+         * @enum {string}
+         */
         Severity: "error" | "warning" | "hint";
         /** @description The form of a time during which nobody is told of an alert. */
         SnoozeForm: {
@@ -2512,8 +2541,6 @@ export interface components {
              * @description The catalog's revision.
              */
             revision: number;
-            /** @description Folder of the project. */
-            root: string;
             /**
              * Format: uint64
              * @description Running invocations.
@@ -2641,7 +2668,10 @@ export interface components {
         };
         /** @description The form of tests of one model. */
         TestOne: Record<string, never>;
-        /** @description The outcome of a test. */
+        /**
+         * @description The outcome of a test.
+         * @enum {string}
+         */
         TestOutcome: "passed" | "failed" | "invalid" | "not_run";
         /** @description A model and its tests. */
         TestedModel: {
@@ -2674,8 +2704,6 @@ export interface components {
             models: components["schemas"]["TestedModel"][];
             /** @description Name of the project. */
             project: string;
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.test/1`. */
             schema: string;
             /** @description The time at which the command began. */
@@ -2702,7 +2730,10 @@ export interface components {
             /** @description Name and version of this form: `watershed.touched/1`. */
             schema: string;
         };
-        /** @description A thing that is done with the trash. */
+        /**
+         * @description A thing that is done with the trash.
+         * @enum {string}
+         */
         TrashAction: "list" | "restore" | "empty";
         /** @description The trash, or what was done to it. */
         TrashDocument: {
@@ -2726,8 +2757,6 @@ export interface components {
             project: string;
             /** @description The name of the table that was restored. */
             restored_as?: string | null;
-            /** @description Folder of the project. */
-            root: string;
             /** @description Name and version of this form: `watershed.trash/1`. */
             schema: string;
             /** @description The tables that this is about, the latest first. */
@@ -2777,7 +2806,10 @@ export interface components {
             /** @description The stage; null before the first look. */
             stage?: string | null;
         };
-        /** @description The standing of a managed resource between its stage and its goal. */
+        /**
+         * @description The standing of a managed resource between its stage and its goal.
+         * @enum {string}
+         */
         TreeHealth: "there" | "moving" | "trying" | "failed";
         /** @description A warning about a resource's files. */
         Warning: {
@@ -2790,9 +2822,15 @@ export interface components {
             /** @description The message. */
             message: string;
         };
-        /** @description The reason why a table is in the trash. */
+        /**
+         * @description The reason why a table is in the trash.
+         * @enum {string}
+         */
         WhyTrashed: "deleted" | "replaced";
-        /** @description The work that a run did outside. */
+        /**
+         * @description The work that a run did outside.
+         * @enum {string}
+         */
         Work: "built" | "restored" | "renamed" | "dropped" | "checked" | "none";
     };
     responses: never;
@@ -3553,7 +3591,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"];
+                    "application/json": components["schemas"]["RequestDocument"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -3633,7 +3671,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"];
+                    "application/json": components["schemas"]["RequestDocument"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -3922,7 +3960,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"];
+                    "application/json": components["schemas"]["RequestDocument"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -3973,7 +4011,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"];
+                    "application/json": components["schemas"]["RequestDocument"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -4090,7 +4128,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"];
+                    "application/json": components["schemas"]["RequestDocument"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -4387,7 +4425,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"] | components["schemas"]["Touched"];
+                    "application/json": components["schemas"]["RequestDocument"] | components["schemas"]["Touched"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -4525,7 +4563,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"] | components["schemas"]["Touched"];
+                    "application/json": components["schemas"]["RequestDocument"] | components["schemas"]["Touched"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -4571,7 +4609,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"] | components["schemas"]["Touched"];
+                    "application/json": components["schemas"]["RequestDocument"] | components["schemas"]["Touched"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -4709,7 +4747,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"] | components["schemas"]["Touched"];
+                    "application/json": components["schemas"]["RequestDocument"] | components["schemas"]["Touched"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
@@ -4758,7 +4796,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunDocument"];
+                    "application/json": components["schemas"]["RequestDocument"];
                 };
             };
             /** @description The request is stored, and the work goes on. */
