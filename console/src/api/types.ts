@@ -961,38 +961,38 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The answer to a request that was taken and is not done yet. */
+        /** @description The answer to a request that was accepted and whose work has not ended. */
         Accepted: {
-            /** @description The id of the request, under which `requests/{id}` answers. */
+            /** @description Id of the request, for `requests/{id}`. */
             id: string;
         };
         /** @description An operation that a hint proposes, for programs that offer it as a button or a link. */
         Action: {
-            /** @description The other words of the hint's command, options by their names. One without a value is true. */
+            /** @description Other arguments of the hint's command, by name. An option without a value is `true`. */
             arguments: {
                 [key: string]: unknown;
             };
-            /** @description The call that carries the operation out; null where HTTP has none, or a person has to fill something in first. */
+            /** @description HTTP call that carries out the operation; null if there is none, or a person must fill in an argument first. */
             call?: components["schemas"]["ActionCall"] | null;
-            /** @description The name of the operation. */
+            /** @description Name of the operation, such as `refresh`. */
             operation: string;
-            /** @description The resource that the operation is about; null where there is none, or the hint names no kind. */
+            /** @description Resource that the operation applies to; null if there is none, or the hint names no kind. */
             resource?: components["schemas"]["ResourceName"] | null;
         };
-        /** @description A call of the HTTP API. */
+        /** @description A call of the HTTP API that carries out an operation. */
         ActionCall: {
-            /** @description The body; null for a look. */
+            /** @description JSON body of the call; null for a call that only reads. */
             body?: {
                 [key: string]: unknown;
             } | null;
-            /** @description The verb. */
+            /** @description HTTP method, such as `POST`. */
             method: string;
-            /** @description The path below the instance, its query included. */
+            /** @description Path relative to the instance, with the query. */
             path: string;
         };
-        /** @description The form of leave for edits that are held. */
+        /** @description Body of a request to approve held edits. */
         Approve: Record<string, never>;
-        /** @description The arguments of an API, as its own OpenAPI document says. */
+        /** @description Arguments of a call of an API, as the API's own OpenAPI document describes them. */
         Arguments: {
             [key: string]: unknown;
         };
@@ -1000,76 +1000,76 @@ export interface components {
         At: {
             /**
              * Format: uint32
-             * @description The column in characters, from 1.
+             * @description Column of the place, in characters, counted from 1.
              */
             column: number;
             /**
              * Format: uint32
-             * @description The line, from 1.
+             * @description Line of the place, counted from 1.
              */
             line: number;
-            /** @description The file, relative to the project. */
+            /** @description Path of the file, relative to the project. */
             path: string;
         };
         /**
-         * @description A cause that keeps a resource from running, or none.
+         * @description The class of a cause that blocks a resource, or the fact that nothing does.
          * @enum {string}
          */
         Blocker: "failed" | "retrying" | "on_cycle" | "missing_ref" | "waiting_for_ref" | "waiting_for_name" | "abandoned" | "unreadable" | "paused" | "cancelled" | "unsupported" | "unready" | "runs" | "stopping" | "awaits_commit" | "gate" | "deletes_first" | "renames_first" | "controller_full" | "kind_full" | "pool_full" | "runs_below" | "name_in_use" | "next" | "never_run" | "stale" | "idle";
-        /** @description Columns and rows. */
+        /** @description The rows of an API or a report. */
         CallDocument: {
-            /** @description The rows were kept from an earlier question; nothing that they are made of has changed since. */
+            /** @description True if the rows come from the cache and their inputs have not changed since. */
             cached?: boolean;
-            /** @description The columns, in order. */
+            /** @description Columns of the rows, in order. */
             columns: components["schemas"]["MetricsColumn"][];
-            /** @description Arguments that the API reads and that were not given: what compares with them is NULL. */
+            /** @description Arguments that the API reads and the caller omitted; comparisons with them are NULL. */
             missing_arguments?: string[];
-            /** @description The API or report. */
+            /** @description Kind and name of the API or report. */
             resource: components["schemas"]["ResourceName"];
-            /** @description The rows, as the engine computed them; integers beyond 2^53, decimals and times are strings. */
+            /** @description Rows as the engine computed them. Integers beyond 2^53, decimals and times are strings. */
             rows: unknown[][];
             /** @description Name and version of this form: `watershed.call/1`. */
             schema: string;
-            /** @description The statement, where it was asked for instead of the rows. */
+            /** @description SQL statement; absent unless it was requested instead of rows. */
             sql?: string | null;
-            /** @description The range of time, if one bounds the answer. */
+            /** @description Time range of the answer; absent if no range bounds it. */
             time_range?: components["schemas"]["MetricsRange"] | null;
-            /** @description The zone in whose calendar times are cut, where a metrics view answers. */
+            /** @description Time zone in which times are truncated; absent unless a metrics view answers. */
             time_zone?: string | null;
-            /** @description The row of totals, if the question has one. */
+            /** @description Row of totals; absent if the query asks for none. */
             totals?: unknown[] | null;
-            /** @description There are more rows. */
+            /** @description True if there are more rows than the answer holds. */
             truncated?: boolean;
-            /** @description Tables and files have the names for people in the heads of their columns: the question says so. */
+            /** @description True if tables and files show the columns' display names as headers, as the query asks. */
             use_display_names?: boolean;
         };
-        /** @description The form of the end of runs. */
+        /** @description Body of a request to cancel running work. */
         Cancel: Record<string, never>;
-        /** @description Counts of created, updated, renamed and deleted resources. */
+        /** @description The numbers of created, updated, renamed and deleted resources. */
         Changes: {
             /**
              * Format: uint64
-             * @description New ones.
+             * @description Number of resources that were created.
              */
             created: number;
             /**
              * Format: uint64
-             * @description Those that are gone.
+             * @description Number of resources that were deleted.
              */
             deleted: number;
             /**
              * Format: uint64
-             * @description Those with another name.
+             * @description Number of resources that were renamed.
              */
             renamed: number;
             /**
              * Format: uint64
-             * @description Those whose spec or refs changed.
+             * @description Number of resources whose spec or refs changed.
              */
             updated: number;
         };
         /**
-         * @description A subject of `doctor`.
+         * @description A part of the stored data that `doctor` checks.
          * @enum {string}
          */
         Checked: "folder" | "catalog" | "engine" | "trash" | "files";
@@ -1080,726 +1080,732 @@ export interface components {
         Command: "run" | "start" | "validate" | "status" | "reconcile" | "refresh" | "approve" | "retry";
         /** @description A finding in a file, with its place. */
         Diagnostic: {
-            /** @description Stable name of the finding. */
+            /** @description Stable code of the finding, for programs. */
             code: string;
             /**
              * Format: uint32
-             * @description First column in characters, from 1.
+             * @description First column of the place, in characters, counted from 1.
              */
             column: number;
-            /** @description All that the engine said, where that is more than the message and the hint. */
+            /** @description Complete message of the engine; absent if message and hint already say all of it. */
             details?: string | null;
             /**
              * Format: uint32
-             * @description Column behind the last character.
+             * @description Column after the last character of the place, counted from 1.
              */
             end_column: number;
             /**
              * Format: uint32
-             * @description Last line.
+             * @description Last line of the place, counted from 1.
              */
             end_line: number;
-            /** @description A hint. */
+            /** @description Suggested fix; null if none is known. */
             hint?: string | null;
             /**
              * Format: uint32
-             * @description First line, from 1.
+             * @description First line of the place, counted from 1.
              */
             line: number;
-            /** @description A description. */
+            /** @description Description of the finding, for people. */
             message: string;
-            /** @description The lines that it was found in: the first rows of a failing test, for example. */
+            /** @description Evidence of the finding, one line each, such as the first rows of a failed test. */
             notes?: string[];
-            /** @description The file, relative to the project; the manifest where no file is at fault. */
+            /** @description Path of the file, relative to the project; the manifest's if no file is at fault. */
             path: string;
-            /** @description Other places that it speaks of. */
+            /** @description Related places, such as the first declaration of a duplicate. */
             related?: components["schemas"]["RelatedPlace"][];
-            /** @description The resource that it concerns. */
+            /** @description Resource that the finding concerns; null if there is none. */
             resource?: components["schemas"]["ResourceName"] | null;
-            /** @description The severity. */
+            /** @description Severity of the finding. */
             severity: components["schemas"]["Severity"];
         };
-        /** @description The mistakes in a project's files, as the last look at them found. */
+        /** @description The mistakes in a project's files, as of the last time the files were read. */
         DiagnosticsDocument: {
-            /** @description All mistakes, by file and place. */
+            /** @description All mistakes in files, by file and place. */
             diagnostics: components["schemas"]["Diagnostic"][];
-            /** @description The reason why what the files declare was not applied; null when it was. */
+            /** @description Reason why the files' declarations were not applied; null if they were applied. */
             not_applied?: components["schemas"]["ResourceError"] | null;
             /** @description Name and version of this form: `watershed.diagnostics/1`. */
             schema: string;
         };
-        /** @description The form of a search for damage. */
+        /** @description Body of a request to check the stored data for damage. */
         Doctor: Record<string, never>;
-        /** @description One thing that was looked at. */
+        /** @description A check of one part of the stored data. */
         DoctorCheck: {
-            /** @description Its faults. */
+            /** @description Descriptions of the faults that were found; empty if there are none. */
             findings: string[];
-            /** @description The checked thing. */
+            /** @description Part of the stored data that was checked. */
             what: components["schemas"]["Checked"];
         };
-        /** @description Faults of a project's stored data, and their repairs. */
+        /** @description The faults of a project's stored data, and their repairs. */
         DoctorDocument: {
-            /** @description The checks. */
+            /** @description Checks of the stored data, each with its findings. */
             checks: components["schemas"]["DoctorCheck"][];
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint8
-             * @description The exit code of the program.
+             * @description Exit code of the command.
              */
             exit_code: number;
-            /** @description True if a process runs the project and looked itself. */
+            /** @description True if the process that runs the project did the checks. */
             live: boolean;
             /**
-             * @description Things that were put right where they stand (`--repair`).
+             * @description Descriptions of faults that were repaired in place; empty without `--repair`.
              * @default []
              */
             mended: string[];
             /** @description Name of the project. */
             project: string;
-            /** @description Files that were set aside (`--repair`). */
+            /** @description Damaged files that were renamed, to be created anew; empty without `--repair`. */
             repaired: components["schemas"]["SetAside"][];
             /** @description Name and version of this form: `watershed.doctor/1`. */
             schema: string;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description A child reads a parent. */
+        /** @description An edge of the graph: the child reads the parent. */
         Edge: {
-            /** @description The resource that is read. */
+            /** @description Parent: the resource that is read. */
             from: components["schemas"]["ResourceName"];
-            /** @description The resource that reads it. */
+            /** @description Child: the resource that reads the parent. */
             to: components["schemas"]["ResourceName"];
         };
-        /** @description The form of tables that are thrown away for good. */
+        /** @description Body of a request to delete tables in the trash for good. */
         EmptyTrashForm: {
             /**
-             * @description True to say only what would be done.
+             * @description True to report the effect without a change.
              * @default false
              */
             dry_run: boolean;
             /**
-             * @description Names of tables, or beginnings of ids; empty for all.
+             * @description Names of tables, or prefixes of their ids; empty for all tables in the trash.
              * @default []
              */
             names: string[];
         };
-        /** @description The end of a process that could not store what it did. */
+        /** @description The end of a process that could not store its work any more. */
         EndedEarly: {
-            /** @description The time. */
+            /** @description Time at which the process ended. */
             at: components["schemas"]["Time"];
-            /** @description The reason: the disk of the state folder was full. */
+            /** @description Reason for the early end: the disk of the state folder was full. */
             message: string;
         };
-        /** @description The engine that models are built in: what it promises, and the parts that it has. */
+        /** @description The guarantees and capabilities of the engine that models are built in. */
         EngineDocument: {
-            /** @description The driver, as connectors name it: `duckdb`. */
+            /** @description Name of the driver, as connectors spell it, such as `duckdb`. */
             driver: string;
-            /** @description Parts that an engine may lack. */
+            /** @description Capabilities that an engine may lack, each with its presence. */
             parts: components["schemas"]["EnginePart"][];
             /** @description Name of the project. */
             project: string;
-            /** @description Its promises, in the order in which they are shown. */
+            /** @description Guarantees of the engine, in display order. */
             promises: components["schemas"]["EnginePromise"][];
             /** @description Name and version of this form: `watershed.engine/1`. */
             schema: string;
         };
-        /** @description A part that an engine may lack. */
+        /** @description A capability that an engine may lack. */
         EnginePart: {
-            /** @description A stable name: `trash`, `partitions`, ... */
+            /** @description Stable name of the capability, such as `trash` or `partitions`. */
             name: string;
-            /** @description True if the engine has it. */
+            /** @description True if the engine has the capability. */
             present: boolean;
-            /** @description The part. */
+            /** @description Title of the capability, for people. */
             title: string;
         };
-        /** @description A promise of an engine. */
+        /** @description A guarantee of the engine. */
         EnginePromise: {
-            /** @description The way in which it is kept. */
+            /** @description Description of how the engine keeps the guarantee. */
             how: string;
-            /** @description A stable name: `appears`, `record`, `fence`, ... */
+            /** @description Stable name of the guarantee, such as `appears`, `record` or `fence`. */
             name: string;
-            /** @description The matter. */
+            /** @description Subject of the guarantee, for people. */
             title: string;
-            /** @description True if it is kept less than whole. */
+            /** @description True if the engine keeps only a weaker form of the guarantee. */
             weaker: boolean;
         };
-        /** @description Events that were taken in: all of them are stored. */
+        /** @description The receipt for events that were accepted and stored. */
         EventsTaken: {
             /**
              * Format: uint64
-             * @description The number of events.
+             * @description Number of accepted events.
              */
             events: number;
             /**
              * Format: uint64
-             * @description The number of resources that they concern.
+             * @description Number of resources that the events concern.
              */
             told: number;
         };
-        /** @description The reason why a resource, or the project, is not further than it is: the root causes, each once. */
+        /** @description The root causes that keep a resource, or the resources of a project, from progressing. */
         ExplainDocument: {
-            /** @description The root causes; of a whole project those first that keep most back. Empty if all is well. */
+            /**
+             * @description Root causes, without duplicates; for a project, the cause that blocks the most resources comes first. Empty if
+             *     nothing is blocked.
+             */
             causes: components["schemas"]["RootCause"][];
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
-            /** @description True if a process runs the project and answered; otherwise this is what is stored. */
+            /** @description True if a running process answered; false if the document describes the stored state. */
             live: boolean;
             /**
              * Format: uint64
-             * @description The number of further causes.
+             * @description Number of further causes that are not listed.
              */
             more: number;
             /** @description Name of the project. */
             project: string;
-            /** @description The resource that was asked about; none if the whole project was. */
+            /** @description The explained resource; null if the whole project is explained. */
             resource?: components["schemas"]["Explained"] | null;
             /** @description Name and version of this form: `watershed.explain/1`. */
             schema: string;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description The resource that was asked about. */
+        /** @description The resource that is explained. */
         Explained: {
             /**
              * Format: uint32
-             * @description Failures in a row.
+             * @description Number of consecutive failures.
              */
             attempts: number;
-            /** @description The origins of the request. */
+            /** @description Origins of the request: the parents, refs or callers behind the reason. */
             cause: string[];
             /**
-             * @description The causal chain, the first step first; the last one is its own.
+             * @description Causal chain of the run, oldest link first, this resource's own link last.
              * @default []
              */
             chain: components["schemas"]["Link"][];
-            /** @description Its health. */
+            /** @description Health of the resource. */
             health: components["schemas"]["Health"];
-            /** @description The kind. */
+            /** @description Kind of the resource, such as `model`. */
             kind: string;
-            /** @description Its last run. */
+            /** @description Last run of the resource; null if it never ran. */
             last_run?: components["schemas"]["LastRun"] | null;
-            /** @description The time at which it last succeeded. */
+            /** @description Time of the last successful run; null if there is none. */
             last_success_at?: components["schemas"]["Time"] | null;
-            /** @description The name. */
+            /** @description Name of the resource. */
             name: string;
-            /** @description The time at which it asked to be run again. */
+            /** @description Time of the next scheduled run; null if none is scheduled. */
             next_run_at?: components["schemas"]["Time"] | null;
-            /** @description The phase that the controller has it in. */
+            /** @description Phase in which the controller has the resource. */
             phase: components["schemas"]["Phase"];
-            /** @description The reason why it is pending or running. */
+            /** @description Reason for the pending or current run; null if the resource is idle. */
             reason?: components["schemas"]["Reason"] | null;
-            /** @description The time at which a failure that may pass by itself is tried again; none if it is not. */
+            /** @description Retry policy in force; null if failures are not retried. */
             retry?: components["schemas"]["Retry"] | null;
         };
-        /** @description A file of a project. */
+        /** @description A file of a project, with its size and the resources that it declares. */
         FileEntry: {
             /**
              * Format: uint64
-             * @description The size in bytes.
+             * @description Size of the file, in bytes.
              */
             bytes: number;
-            /** @description The resources that the file declares, by kind and name. */
+            /** @description Resources that the file declares, by kind and name. */
             declares: components["schemas"]["ResourceName"][];
-            /** @description The ETag of the content; null where the file can't be read, or is larger than the format reads. */
+            /** @description ETag of the content; null if the file can't be read or is larger than the project format allows. */
             etag?: string | null;
-            /** @description The path below the project, `/` between parts. */
+            /** @description Path relative to the project's folder, with `/` as the separator. */
             path: string;
         };
-        /** @description The files of a project: those that the format reads, and pages of Markdown. */
+        /** @description The files of a project: project files and Markdown pages. */
         FilesDocument: {
-            /** @description The files, by path. */
+            /** @description Files of the project, by path. */
             files: components["schemas"]["FileEntry"][];
             /** @description Name and version of this form: `watershed.files/1`. */
             schema: string;
         };
-        /** @description The form of the removal of what nothing needs. */
+        /** @description Body of a request to free unused space. */
         Gc: Record<string, never>;
-        /** @description Room that was given back. */
+        /** @description The space that `gc` freed. */
         GcDocument: {
             /**
              * Format: uint64
-             * @description Bytes of the engine's file after.
+             * @description Size of the engine's file after the command, in bytes.
              */
             engine_bytes_after: number;
             /**
              * Format: uint64
-             * @description Bytes of the engine's file before.
+             * @description Size of the engine's file before the command, in bytes.
              */
             engine_bytes_before: number;
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint8
-             * @description The exit code of the program.
+             * @description Exit code of the command.
              */
             exit_code: number;
             /** @description Name of the project. */
             project: string;
             /** @description Name and version of this form: `watershed.gc/1`. */
             schema: string;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description Resources and what reads what. */
+        /** @description The graph of resources and their refs. */
         GraphDocument: {
-            /** @description The edges, by parent and child. */
+            /** @description Edges from parents to children, by parent and child. */
             edges: components["schemas"]["Edge"][];
-            /** @description The resources: parents before their children. */
+            /** @description Resources of the graph, parents before their children. */
             nodes: components["schemas"]["Node"][];
             /** @description Name and version of this form: `watershed.graph/1`. */
             schema: string;
         };
-        /** @description The options with which a file of CSV is read and that its source does not say. */
+        /** @description The options of a CSV file that were detected, since its source does not declare them. */
         GuessedDocument: {
-            /** @description The first file of the source. */
+            /** @description Path of the source's first file. */
             file: string;
-            /** @description The options by name, as they may stand beside `path`. Without a header the names of columns are made up. */
+            /** @description Detected options by name, as they may be declared beside `path`. Without a header, column names are generated. */
             options: {
                 [key: string]: string;
             };
         };
         /**
-         * @description The health of a resource: the first that holds. Ordered by how much it needs a person.
+         * @description The health of a resource: the first value that applies, in order of urgency.
          * @enum {string}
          */
         Health: "unsupported" | "paused" | "failed" | "blocked" | "unready" | "never_built" | "stale" | "ok";
         /** @description Past runs and transitions, the latest first. */
         HistoryDocument: {
-            /** @description The end of the last process, if it could not store what it did any more; none if it did, or one runs. */
+            /** @description Early end of the last process, which could not store its work; absent if it ended in order, or a process runs. */
             ended_early?: components["schemas"]["EndedEarly"] | null;
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
-            /** @description The token of the next page; absent on the last one. */
+            /** @description Token of the next page; absent on the last page. */
             next?: string | null;
             /** @description Name of the project. */
             project: string;
-            /** @description The runs. */
+            /** @description Past runs, latest first. */
             runs: components["schemas"]["HistoryRun"][];
             /** @description Name and version of this form: `watershed.history/1`. */
             schema: string;
-            /** @description The time of the earliest run that was looked at; absent where all were. */
+            /** @description End of the earliest run that was searched; absent if the search covered all stored runs. */
             searched_since?: components["schemas"]["Time"] | null;
-            /** @description The transitions of jobs, services and managed resources, evaluations of alerts and files of reports, the latest first. */
+            /**
+             * @description Transitions of jobs, services and managed resources, evaluations of alerts, and exports of reports, latest
+             *     first.
+             */
             transitions?: components["schemas"]["HistoryTransition"][];
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description A past run of one resource. */
+        /** @description A past run of a resource. */
         HistoryRun: {
-            /** @description The origins of the request. */
+            /** @description Origins of the request: the parents, refs or callers behind the reason. */
             cause: string[];
             /**
-             * @description The causal chain, the first step first; the last one is this resource's own.
+             * @description Causal chain of the run, oldest link first, this resource's own link last.
              * @default []
              */
             chain: components["schemas"]["Link"][];
             /**
              * Format: uint64
-             * @description The time that it took.
+             * @description Duration of the run, in milliseconds.
              */
             duration_ms: number;
-            /** @description Its failure. */
+            /** @description Error of the run; null if it did not fail. */
             error?: components["schemas"]["ResourceError"] | null;
-            /** @description Names the run. */
+            /** @description Id of the run. */
             id: string;
-            /** @description The outcome. */
+            /** @description Outcome of the run. */
             outcome: components["schemas"]["Outcome"];
-            /** @description The reason why it was asked for. */
+            /** @description Reason for the run. */
             reason: components["schemas"]["Reason"];
-            /** @description The runs in a row that ended as this one did, which is the last of them; none if it is the only one. */
+            /** @description Series of runs with the same end, of which this run is the last; absent if the run stands alone. */
             repeats?: components["schemas"]["Repeats"] | null;
-            /** @description The resource, by the name that it had then. */
+            /** @description Kind of the resource, and its name at the time of the run. */
             resource: components["schemas"]["ResourceName"];
-            /** @description The time at which it began. */
+            /** @description Time at which the run began. */
             started_at: components["schemas"]["Time"];
-            /** @description The work that it did outside. */
+            /** @description Work that the run did on outputs. */
             work: components["schemas"]["Work"];
         };
-        /**
-         * @description A past transition of a job, a service or one of its replicas, or a managed resource: another stage, or an event worth
-         *     telling. An alert that was evaluated goes from verdict to verdict, a report that was made from nothing to nothing.
-         */
+        /** @description A past transition of a job, a service, a replica or a managed resource: another stage, or a notable event. */
         HistoryTransition: {
-            /** @description The time. */
+            /** @description Time of the transition. */
             at: components["schemas"]["Time"];
-            /** @description More for people. */
+            /** @description Details for people; absent if there are none. */
             detail?: string;
-            /** @description The stage before. */
+            /** @description Stage before the transition, or an alert's previous verdict; empty for reports. */
             from: string;
-            /** @description The keys of the messages that tell of it: names of notifications. */
+            /** @description Names of the notifications that the transition caused. */
             messages?: string[];
-            /** @description The moment that an evaluation or a file is about. */
+            /** @description Time for which the alert was evaluated, or the report made; absent for other transitions. */
             moment?: components["schemas"]["Time"] | null;
-            /** @description The reason, as a word. */
+            /** @description Reason for the transition, as a stable word such as `exited`. */
             reason: string;
-            /** @description The resource. */
+            /** @description Kind and name of the resource. */
             resource: components["schemas"]["ResourceName"];
             /**
              * Format: uint64
-             * @description The rows that were found, at most those that are kept, or the rows of the file.
+             * @description Number of rows that the alert found and kept, or that the report's file holds; absent if unknown.
              */
             rows?: number | null;
-            /** @description The run that recorded it, named as in `runs`; not of alerts and reports. */
+            /** @description Id of the run that recorded the transition, as in `runs`; absent for alerts and reports. */
             run?: string;
-            /** @description The stage after. */
+            /** @description Stage after the transition, or an alert's new verdict; empty for reports. */
             to: string;
         };
-        /** @description An instance of a service. */
+        /** @description An instance of a service: a project in an environment. */
         InstanceEntry: {
-            /** @description The environment. */
+            /** @description Name of the instance's environment; null if the instance is not open. */
             environment?: string | null;
-            /** @description The health that is worst among its resources; null where the instance is not open. */
+            /** @description Worst health among the instance's resources; null if the instance is not open. */
             health?: components["schemas"]["Health"] | null;
-            /** @description The name. */
+            /** @description Name of the instance. */
             name: string;
-            /** @description The reason why the instance could not be opened; null where it is open. */
+            /** @description Reason why the instance could not be opened; null if it is open. */
             problem?: components["schemas"]["ProblemDocument"] | null;
-            /** @description The name of the project. */
+            /** @description Name of the instance's project; null if the instance is not open. */
             project?: string | null;
         };
-        /** @description The instances of a service. */
+        /** @description The list of a service's instances. */
         InstancesPage: {
-            /** @description The instances, by name. */
+            /** @description Instances of the service, by name. */
             instances: components["schemas"]["InstanceEntry"][];
             /** @description Name and version of this form: `watershed.service/1`. */
             schema: string;
         };
         /** @description A run of a resource. */
         LastRun: {
-            /** @description The origins of the request: the parents, refs or callers behind the reason. */
+            /** @description Origins of the request: the parents, refs or callers behind the reason. */
             cause: string[];
             /**
-             * @description The causal chain, the first step first; the last one is this resource's own.
+             * @description Causal chain of the run, oldest link first, this resource's own link last.
              * @default []
              */
             chain: components["schemas"]["Link"][];
             /**
              * Format: uint64
-             * @description The time that it took.
+             * @description Duration of the run, in milliseconds.
              */
             duration_ms: number;
-            /** @description Names the run in logs and history. */
+            /** @description Id of the run, as in logs and history. */
             id: string;
-            /** @description The outcome. */
+            /** @description Outcome of the run. */
             outcome: components["schemas"]["Outcome"];
-            /** @description The reason why it was asked for. */
+            /** @description Reason for the run. */
             reason: components["schemas"]["Reason"];
-            /** @description The time at which it began. */
+            /** @description Time at which the run began. */
             started_at: components["schemas"]["Time"];
         };
-        /** @description One step of what led to a run. */
+        /** @description A link of the causal chain that led to a run. */
         Link: {
             /**
              * Format: uint64
-             * @description The number of steps right before this one that are left out.
+             * @description Number of links that are left out directly before this link.
              */
             omitted: number;
-            /** @description The files whose edit it was, where that is known. */
+            /** @description Files whose edit caused the request; null if unknown. */
             origin?: string | null;
-            /** @description The reason. */
+            /** @description Reason for the request. */
             reason: components["schemas"]["Reason"];
-            /** @description The resource that was asked for. */
+            /** @description Resource for which a run was requested. */
             resource: components["schemas"]["ResourceName"];
         };
         /**
-         * @description The level of a line.
+         * @description The level of a log line.
          * @enum {string}
          */
         LogLevel: "error" | "warn" | "info" | "debug" | "trace";
-        /** @description One thing that a run said. Also what stands in one line of a file, and of `--format jsonl`. */
+        /** @description A log line of a run, in log files and with `--format jsonl`. */
         LogLine: {
-            /** @description The time. */
+            /** @description Time at which the line was written. */
             at: components["schemas"]["Time"];
-            /** @description Further fields. */
+            /** @description Structured fields of the line, by name; absent if there are none. */
             fields?: {
                 [key: string]: unknown;
             };
             /**
              * Format: uint64
-             * @description Rises from line to line, also over restarts.
+             * @description Id of the line, which increases from line to line, also across restarts.
              */
             id: number;
-            /** @description The level. */
+            /** @description Level of the line. */
             level: components["schemas"]["LogLevel"];
-            /** @description The message. */
+            /** @description Message of the line, for people. */
             message: string;
-            /** @description The resource, by the name that it had then. */
+            /** @description Kind of the resource, and its name at the time of the run. */
             resource: components["schemas"]["ResourceName"];
-            /** @description The run, named as in `history`. */
+            /** @description Id of the run, as in `history`. */
             run: string;
-            /** @description The part of the program that wrote it. */
+            /** @description Part of the program that wrote the line. */
             target: string;
         };
-        /** @description Log lines of a resource's runs, the oldest first. */
+        /** @description The log lines of a resource's runs, oldest first. */
         LogsDocument: {
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
-            /** @description The lines. */
+            /** @description Log lines of the resource's runs, oldest first. */
             lines: components["schemas"]["LogLine"][];
-            /** @description The output of programs, for jobs and services. */
+            /** @description Output lines of a job's or service's programs; absent if there are none. */
             output?: components["schemas"]["OutputLine"][];
             /** @description Name of the project. */
             project: string;
             /** @description Name and version of this form: `watershed.logs/1`. */
             schema: string;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description The one who asks. */
+        /** @description The identity and roles of the caller. */
         Me: {
-            /** @description The name by which history and audit call the one who asks. */
+            /** @description Name of the caller in the history and the audit log. */
             principal: string;
-            /** @description The roles. */
+            /** @description Roles that the caller has. */
             roles: components["schemas"]["Role"][];
             /** @description Name and version of this form: `watershed.me/1`. */
             schema: string;
         };
-        /** @description The ends of a metrics view's time dimension, over the rows that the viewer may see. */
+        /** @description The bounds of a metrics view's time dimension, over the rows that the viewer may see. */
         MetricsBoundsDocument: {
-            /** @description The earliest time; null where there is no row. */
+            /** @description Earliest time in the data; null if there are no rows. */
             earliest?: string | null;
-            /** @description The latest time. */
+            /** @description Latest time in the data; null if there are no rows. */
             latest?: string | null;
-            /** @description The metrics view. */
+            /** @description Name of the metrics view. */
             metrics_view: string;
             /** @description Name and version of this form: `watershed.metrics-bounds/1`. */
             schema: string;
-            /** @description The time dimension; null where the view has none, and no ends. */
+            /** @description Name of the time dimension; null if the view has none, and then the bounds are null too. */
             time_dimension?: string | null;
-            /** @description The time up to which the data is complete: that of the view's `watermark`, or else the latest. */
+            /**
+             * @description Time up to which the data is complete, from the view's `watermark`, or else the latest time; null if there are
+             *     no rows.
+             */
             watermark?: string | null;
         };
-        /** @description A column of an answer. */
+        /** @description A column of a metrics query's rows. */
         MetricsColumn: {
-            /** @description Its name for people. */
+            /** @description Display name of the column, for people. */
             display_name: string;
-            /** @description The view's field that it shows or is computed from. */
+            /** @description Field of the view that the column shows or is computed from; absent if there is none. */
             field?: string;
-            /** @description The d3 pattern that its numbers are written by. */
+            /** @description Pattern (d3-format) that formats the column's numbers; absent if there is none. */
             format_d3?: string;
-            /** @description The preset that its numbers are written by. */
+            /** @description Name of the preset that formats the column's numbers; absent if there is none. */
             format_preset?: string;
-            /** @description The grain that its times are cut to. */
+            /** @description Time grain to which the column's times are truncated; absent if they are not. */
             grain?: string | null;
-            /** @description Its name. */
+            /** @description Name of the column. */
             name: string;
-            /** @description Its part in the answer. */
+            /** @description Role of the column in the answer. */
             role: components["schemas"]["MetricsRole"];
-            /** @description Its type, in the engine's words. */
+            /** @description Type of the column, as the engine names it. */
             type: string;
         };
-        /** @description Columns, rows and the ranges that they are about. */
+        /** @description The rows of a metrics query, with their columns and time ranges. */
         MetricsDocument: {
-            /** @description The rows were kept from an earlier question; nothing that they are made of has changed since. */
+            /** @description True if the rows come from the cache and their inputs have not changed since. */
             cached?: boolean;
-            /** @description The columns, in order. */
+            /** @description Columns of the rows, in order. */
             columns: components["schemas"]["MetricsColumn"][];
-            /** @description The range that it is compared with. */
+            /** @description Time range that the query compares with; absent if it compares with none. */
             comparison_time_range?: components["schemas"]["MetricsRange"] | null;
-            /** @description The metrics view. */
+            /** @description Name of the metrics view. */
             metrics_view: string;
-            /** @description The rows, as the engine computed them; integers beyond 2^53, decimals and times are strings. */
+            /** @description Rows as the engine computed them. Integers beyond 2^53, decimals and times are strings. */
             rows: unknown[][];
             /** @description Name and version of this form: `watershed.metrics/1`. */
             schema: string;
-            /** @description The statement, where it was asked for instead of the rows. */
+            /** @description SQL statement; absent unless it was requested instead of rows. */
             sql?: string | null;
-            /** @description The range of time, if one bounds the answer. */
+            /** @description Time range of the query; absent if no range bounds it. */
             time_range?: components["schemas"]["MetricsRange"] | null;
-            /** @description The zone that times are cut in. Instants are in universal time. */
+            /** @description Time zone in which times are truncated. Instants themselves are in UTC. */
             time_zone: string;
-            /** @description The row of totals, if the query has one. */
+            /** @description Row of totals; absent if the query asks for none. */
             totals?: unknown[] | null;
-            /** @description There are more rows, which the command line left out. */
+            /** @description True if there are more rows than the answer holds. */
             truncated?: boolean;
-            /** @description Tables and files have the names for people in the heads of their columns: the question says so. */
+            /** @description True if tables and files show the columns' display names as headers, as the query asks. */
             use_display_names?: boolean;
         };
-        /** @description The form of a question to a metrics view. */
+        /** @description Body of a query of a metrics view. */
         MetricsQueryForm: {
             /**
-             * @description The time that the question is put at; null for now.
+             * @description Time for which the query is evaluated, as text; null for now.
              * @default null
              */
             at: string | null;
             /**
-             * @description A condition in SQL on the groups that are shown.
+             * @description SQL condition on the groups after aggregation; null for all groups.
              * @default null
              */
             having: string | null;
             /**
-             * @description The most rows, at most 10,000, which is also what a question without a number gets.
+             * @description Maximum number of rows: 10,000 by default, and at most.
              * @default 10000
              */
             limit: number | null;
-            /** @description The query, without the name of the view. */
+            /** @description Query in its JSON form, without the name of the metrics view. */
             query: {
                 [key: string]: unknown;
             };
             /**
-             * @description True to add to each measure its value in the range that is compared with, and the change since then.
+             * @description True to add, for each measure, its value in the comparison range and the relative change.
              * @default false
              */
             shows_change: boolean;
             /**
-             * @description The explore or canvas through which the question is asked, as `kind/name`.
+             * @description Explore or canvas whose rules apply too, as `kind/name`; null for the view alone.
              * @default null
              */
             through: string | null;
             /**
-             * @description A condition in SQL on the rows that count.
+             * @description SQL condition on the rows before aggregation; null for all rows.
              * @default null
              */
             where: string | null;
         };
-        /** @description A half-open range of time. */
+        /** @description A half-open range of time: `start` inclusive, `end` exclusive. */
         MetricsRange: {
-            /** @description The first instant after it. */
+            /** @description End of the range, exclusive. */
             end: string;
-            /** @description The first instant. */
+            /** @description Start of the range, inclusive. */
             start: string;
         };
         /**
-         * @description The parts that columns have.
+         * @description The role of a column in a metrics query's answer.
          * @enum {string}
          */
         MetricsRole: "dimension" | "measure" | "computed" | "column";
         /** @description A mistake in a statement that was sent, or in a file of the project. */
         Mistake: {
-            /** @description The name of the mistake, as `docs/diagnostics.md` lists it. */
+            /** @description Name of the mistake, as `docs/diagnostics.md` lists it. */
             code: string;
             /**
              * Format: uint
-             * @description The place, in bytes of the statement; none if no place is known.
+             * @description Offset of the mistake in the statement, in bytes; none if the place is unknown.
              */
             offset?: number | null;
         };
-        /** @description A resource of the graph. */
+        /** @description A node of the graph: a resource. */
         Node: {
-            /** @description Its health. */
+            /** @description Health of the resource. */
             health: components["schemas"]["Health"];
-            /** @description The kind. */
+            /** @description Kind of the resource, such as `model`. */
             kind: string;
-            /** @description The name. */
+            /** @description Name of the resource. */
             name: string;
         };
-        /** @description Operations by hand, and the resources after them. */
+        /** @description The result of an operation by hand, with the state of the resources after it. */
         OperateDocument: {
-            /** @description The command. */
+            /** @description Operation that was carried out. */
             command: components["schemas"]["Operation"];
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
-            /** @description True if a process runs the project and answered. */
+            /** @description True if a process runs the project and carried out the operation. */
             live: boolean;
             /** @description Name of the project. */
             project: string;
-            /** @description The resources, in the order in which they were named. */
+            /** @description Resources after the operation, in the order of the command. */
             resources: components["schemas"]["Operated"][];
             /** @description Name and version of this form: `watershed.operate/1`. */
             schema: string;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description One resource that something was done to. */
+        /** @description A resource after an operation by hand. */
         Operated: {
-            /** @description True if the command changed anything: false for one that was paused already, or that did not run. */
+            /** @description True if the operation changed the resource; false if, for example, it was already paused or did not run. */
             changed: boolean;
-            /** @description The change, for people: `3 -> 5 (file: 3)`. */
+            /** @description Description of the change, such as `3 -> 5 (file: 3)`; absent if there is nothing to add. */
             detail?: string;
-            /** @description The kind. */
+            /** @description Kind of the resource, such as `model`. */
             kind: string;
-            /** @description The name. */
+            /** @description Name of the resource. */
             name: string;
-            /** @description True if it is paused now. */
+            /** @description True if the resource is paused after the operation. */
             paused: boolean;
-            /** @description The phase that the controller has it in now. */
+            /** @description Phase of the resource after the operation. */
             phase: components["schemas"]["Phase"];
         };
         /**
-         * @description An operation on resources by hand.
+         * @description An operation by hand on resources.
          * @enum {string}
          */
         Operation: "pause" | "resume" | "cancel" | "scale" | "restart" | "rollback" | "set" | "event" | "snooze";
         /**
-         * @description The outcome of a run.
+         * @description The outcome of a run: done, failed, or the reason why it did no work.
          * @enum {string}
          */
         Outcome: "done" | "failed" | "skipped" | "cancelled" | "unchanged" | "not_selected";
-        /** @description Counts of runs, by outcome. */
+        /** @description The numbers of runs, by outcome. */
         Outcomes: {
             /**
              * Format: uint64
-             * @description Stopped.
+             * @description Number of runs that were cancelled.
              */
             cancelled: number;
             /**
              * Format: uint64
-             * @description Did their work.
+             * @description Number of runs that did their work.
              */
             done: number;
             /**
              * Format: uint64
-             * @description Failed.
+             * @description Number of runs that failed.
              */
             failed: number;
             /**
              * Format: uint64
-             * @description Left as they are, because the command was for others.
+             * @description Number of resources that were not selected, and left unchanged; absent if 0.
              */
             not_selected?: number;
             /**
              * Format: uint64
-             * @description Not built because a ref is failed.
+             * @description Number of runs that were skipped because a ref has failed.
              */
             skipped: number;
             /**
              * Format: uint64
-             * @description Had nothing to do.
+             * @description Number of runs that found nothing to do.
              */
             unchanged: number;
         };
-        /** @description A line that a program wrote. */
+        /** @description A line of a program's output. */
         OutputLine: {
-            /** @description The job, or the replica of a service. */
+            /** @description Name of the job, or of the service's replica. */
             program: string;
-            /** @description The text, with the names of secrets in the place of their values. */
+            /** @description Text of the line, with each secret's value replaced by its name. */
             text: string;
         };
-        /** @description A page of resources, by kind and name. */
+        /** @description A page of the list of resources, ordered by kind and name. */
         Page: {
-            /** @description The token of the next page; absent on the last one. */
+            /** @description Token of the next page; absent on the last page. */
             next?: string | null;
-            /** @description The resources. */
+            /** @description Resources of this page, by kind and name. */
             resources: components["schemas"]["ResourceDocument"][];
             /** @description Name and version of this form: `watershed.page/1`. */
             schema: string;
-            /** @description The token to watch from, so that whoever read all pages learns of what changed meanwhile. */
+            /** @description Token from which to watch for changes, so that a reader of all pages misses no change in between. */
             watch: string;
         };
-        /** @description One partition. */
+        /** @description A partition of a model, with its last run. */
         PartitionEntry: {
-            /** @description The row that declares it. */
+            /** @description Row that declares the partition, as an object. */
             data: unknown;
             /**
              * Format: uint64
-             * @description The duration of that run.
+             * @description Duration of the last run, in milliseconds.
              */
             duration_ms: number;
-            /** @description The error of a run that failed. */
+            /** @description Error message of the last run; null if it succeeded. */
             error?: string | null;
-            /** @description Its key, as `refresh --partition` takes it. */
+            /** @description Key of the partition, as `refresh --partition` accepts it. */
             key: string;
-            /** @description Its state after that. */
+            /** @description State of the partition after the last run. */
             phase: components["schemas"]["PartitionState"];
-            /** @description The start of its last run. */
+            /** @description Time at which the last run began. */
             ran_at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description Rows that it yielded.
+             * @description Number of rows that the last run produced; null if unknown.
              */
             rows?: number | null;
-            /** @description The watermark of its last build. */
+            /** @description Watermark of the last build; null if there is none. */
             watermark?: string | null;
         };
         /**
@@ -1807,280 +1813,280 @@ export interface components {
          * @enum {string}
          */
         PartitionState: "done" | "staged" | "failed" | "asked" | "gone";
-        /** @description Partitions by state. */
+        /** @description The numbers of a model's partitions, by state. */
         PartitionTotals: {
             /**
              * Format: uint64
-             * @description They were asked for again.
+             * @description Number of partitions for which a rebuild is requested.
              */
             asked: number;
             /**
              * Format: uint64
-             * @description Their rows are in the table.
+             * @description Number of partitions whose rows are in the table.
              */
             done: number;
             /**
              * Format: uint64
-             * @description Their last run failed.
+             * @description Number of partitions whose last run failed.
              */
             failed: number;
             /**
              * Format: uint64
-             * @description They failed, and are listed no more.
+             * @description Number of failed partitions that the model no longer lists.
              */
             gone: number;
             /**
              * Format: uint64
-             * @description They are built, and not in the table yet.
+             * @description Number of partitions that are built but not yet in the table.
              */
             staged: number;
         };
-        /** @description The partitions of a model. */
+        /** @description A model's partitions, with their numbers by state. */
         PartitionsDocument: {
-            /** @description Partitions of each phase. */
+            /** @description Numbers of the model's partitions, by state. */
             counts: components["schemas"]["PartitionTotals"];
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
-            /** @description The token of the next page; absent on the last one. */
+            /** @description Token of the next page; absent on the last page. */
             next?: string | null;
-            /** @description The partitions that were asked for, the latest run first. */
+            /** @description Requested partitions, latest run first. */
             partitions: components["schemas"]["PartitionEntry"][];
             /** @description Name of the project. */
             project: string;
-            /** @description The model. */
+            /** @description Kind and name of the model. */
             resource: components["schemas"]["ResourceName"];
             /** @description Name and version of this form: `watershed.partitions/1`. */
             schema: string;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description The form of a pause. */
+        /** @description Body of a request to pause resources. */
         Pause: Record<string, never>;
         /**
-         * @description The phase that the controller has a resource in.
+         * @description The phase in which the controller has a resource.
          * @enum {string}
          */
         Phase: "idle" | "pending" | "running";
-        /** @description The work that a run would do, and why. Nothing was touched. */
+        /** @description The forecast of a run: the work that it would do, and the reasons. Nothing is changed. */
         PlanDocument: {
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint8
-             * @description The exit code: 0; 1 if a resource would fail; 5 if `--exit-code` asked and something would be done.
+             * @description Exit code of the command: 0; 1 if a resource would fail; 5 with `--exit-code` if there is work to do.
              */
             exit_code: number;
             /** @description Name of the project. */
             project: string;
             /** @description Name and version of this form: `watershed.plan/1`. */
             schema: string;
-            /** @description The resources for which something would be done, parents before their children, deleted ones last. */
+            /** @description Resources with work to do, parents before their children, deleted resources last. */
             steps: components["schemas"]["PlanStep"][];
-            /** @description Numbers. */
+            /** @description Numbers of resources and of outputs to change. */
             summary: components["schemas"]["PlanSummary"];
         };
         /**
-         * @description An edit that files make.
+         * @description The edit of a resource in the project's files.
          * @enum {string}
          */
         PlanEdit: "none" | "created" | "edited" | "renamed" | "deleted";
-        /** @description The form of a plan. */
+        /** @description Body of a request for a forecast of a run. */
         PlanForm: {
             /**
-             * @description The ones that are left out of those.
+             * @description Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
              * @default []
              */
             exclude: string[];
             /**
-             * @description The resources that are meant; all if there is none.
+             * @description Terms of the selection, as after `--select`; empty for all resources.
              * @default []
              */
             select: string[];
         };
-        /** @description One resource of a plan. */
+        /** @description The forecast for a single resource. */
         PlanStep: {
             /**
-             * @description Rows would be thrown away that a build may not bring back: a table is dropped, or that of an incremental model is
-             *     made anew.
+             * @description True if the run would discard rows that a build may not recreate: it drops a table, or rebuilds an incremental
+             *     model's table.
              */
             destructive: boolean;
-            /** @description The edit that its files make. */
+            /** @description Edit that the project's files make to the resource. */
             edit: components["schemas"]["PlanEdit"];
-            /** @description The error that it would fail with. */
+            /** @description Error with which the resource would fail; null if none is expected. */
             error?: components["schemas"]["ResourceError"] | null;
             /**
              * Format: uint64
-             * @description The time that it took last, in milliseconds; none if it was never built.
+             * @description Duration of the last build, in milliseconds; null if there was none.
              */
             estimate_ms?: number | null;
             /**
              * Format: uint64
-             * @description The time for which the trash keeps those rows, in milliseconds, while it has room for them; none if they are lost.
+             * @description Time for which the trash keeps the discarded rows if it has room, in milliseconds; null if the rows are lost.
              * @default null
              */
             kept_ms: number | null;
-            /** @description The kind. */
+            /** @description Kind of the resource, such as `model`. */
             kind: string;
-            /** @description The name after the run. */
+            /** @description Name of the resource after the run. */
             name: string;
-            /** @description The reason, in words. */
+            /** @description Reason for the work, for people; null if there is none. */
             reason?: string | null;
-            /** @description The name before it, if that is another. */
+            /** @description Name of the resource before the run; null if the run would not rename it. */
             renamed_from?: string | null;
-            /** @description The SQL, where that is another. */
+            /** @description SQL before and after the edit; null if the edit does not change it. */
             sql?: components["schemas"]["SqlChange"] | null;
-            /** @description The work that would be done. */
+            /** @description Work that the run would do for the resource. */
             work: components["schemas"]["PlanWork"];
         };
-        /** @description Numbers of a plan. */
+        /** @description The numbers of resources and outputs in a forecast. */
         PlanSummary: {
             /**
              * Format: uint64
-             * @description Outputs that would be built, added to or made again.
+             * @description Number of outputs that would be built, extended or rebuilt.
              */
             builds: number;
             /**
              * Format: uint64
-             * @description Resources that would be looked at.
+             * @description Number of resources that would be checked without a change.
              */
             checks: number;
             /**
              * Format: uint64
-             * @description Outputs that would be dropped.
+             * @description Number of outputs that would be dropped.
              */
             drops: number;
             /**
              * Format: uint64
-             * @description The sum of the estimates of what was built before, in milliseconds.
+             * @description Sum of the estimates in all steps, in milliseconds; steps without an estimate count as 0.
              */
             estimate_ms: number;
             /**
              * Format: uint64
-             * @description Resources that would fail or wait for one that does.
+             * @description Number of resources that would fail, or are blocked by such a failure.
              */
             failures: number;
             /**
              * Format: uint64
-             * @description Outputs that would be renamed.
+             * @description Number of outputs that would be renamed.
              */
             renames: number;
             /**
              * Format: uint64
-             * @description Resources after the run.
+             * @description Number of resources after the run.
              */
             resources: number;
             /**
              * Format: uint64
-             * @description Outputs that the trash would give back.
+             * @description Number of outputs that would be restored from the trash.
              * @default 0
              */
             restores: number;
             /**
              * Format: uint64
-             * @description Of these, the ones that the run would be for; absent if it would be for all.
+             * @description Number of selected resources; absent if the run would apply to all.
              */
             selected?: number | null;
         };
         /**
-         * @description Work of a run.
+         * @description The work that a run would do for a resource.
          * @enum {string}
          */
         PlanWork: "build" | "restore" | "add" | "rename" | "drop" | "check" | "blocked" | "failed" | "none";
-        /** @description A problem as RFC 9457 has it. */
+        /** @description A problem in the form of RFC 9457. */
         ProblemDocument: {
-            /** @description The operations that the remedy names, for programs that offer them as buttons. */
+            /** @description Operations that the hint names, for programs that offer them as buttons. */
             actions?: components["schemas"]["Action"][];
-            /** @description The mistake in a statement or a resource that is to blame. */
+            /** @description The error in a statement or a resource that caused the problem; absent for other problems. */
             at?: components["schemas"]["Mistake"] | null;
-            /** @description The candidates among which the name that was given does not decide. */
+            /** @description Resources that an ambiguous name may mean; empty for other problems. */
             candidates?: components["schemas"]["ResourceName"][];
-            /** @description The code. */
+            /** @description Code of the problem, such as `unknown-name`. */
             code: string;
-            /** @description The attempt, and the obstacle. */
+            /** @description Message for people: what was attempted, and what prevented it. */
             detail: string;
-            /** @description A remedy to try. */
+            /** @description Suggested fix; absent if none is known. */
             hint?: string | null;
-            /** @description The resource that the problem is about. */
+            /** @description Resource that the problem is about; absent if it concerns no resource or several. */
             resource?: components["schemas"]["ResourceName"] | null;
-            /** @description True if the same request may succeed later, without anything being changed by hand. */
+            /** @description True if the same request may succeed later without any change by hand. */
             retryable: boolean;
             /**
              * Format: uint16
-             * @description The HTTP status.
+             * @description HTTP status of the answer.
              */
             status: number;
-            /** @description The code in words. */
+            /** @description Short title of the problem, derived from its code. */
             title: string;
-            /** @description The address of the code's section of the documentation. */
+            /** @description URI of the documentation of the problem's code. */
             type: string;
         };
-        /** @description Counts of a process since it started. */
+        /** @description The statistics of a process since its start. */
         ProcessStats: {
             /**
              * Format: uint64
-             * @description The time that the last commit took, in microseconds.
+             * @description Duration of the last commit, in microseconds.
              */
             commit_last_us: number;
             /**
              * Format: uint64
-             * @description The longest commit of the last minute.
+             * @description Longest duration of a commit in the last minute or two, in microseconds.
              */
             commit_longest_us: number;
             /**
              * Format: uint64
-             * @description Commits tried.
+             * @description Number of attempts to commit.
              */
             commits: number;
             /**
              * Format: uint64
-             * @description Commits that failed and were tried again.
+             * @description Number of attempts to commit that failed.
              */
             commits_failed: number;
             /**
              * Format: uint64
-             * @description Invocations that succeeded.
+             * @description Number of invocations that succeeded.
              */
             invocations_done: number;
             /**
              * Format: uint64
-             * @description Invocations that failed.
+             * @description Number of invocations that failed.
              */
             invocations_failed: number;
             /**
              * Format: uint64
-             * @description Invocations started.
+             * @description Number of invocations that were started.
              */
             invocations_started: number;
-            /** @description The time at which everything was last settled. */
+            /** @description Last time at which all resources were settled; null before the first. */
             last_convergence_at?: components["schemas"]["Time"] | null;
             /**
              * Format: uint64
-             * @description The time that something had been pending or running until then.
+             * @description Duration of the last convergence, from the first request until all resources were settled, in milliseconds.
              */
             last_convergence_took_ms?: number | null;
             /**
              * Format: uint64
-             * @description The time since the lease was renewed; none if it lasts as long as the process.
+             * @description Time since the lease was last renewed, in milliseconds; null if the lease can't expire.
              */
             lease_age_ms?: number | null;
             /**
              * Format: uint64
-             * @description The term of the lease.
+             * @description Term of the lease, in milliseconds; null if the lease can't expire.
              */
             lease_term_ms?: number | null;
             /**
              * Format: uint64
-             * @description Log lines that were dropped because the disk was too slow for them.
+             * @description Number of log lines that were dropped because the disk was too slow.
              */
             log_lines_dropped: number;
             /**
              * Format: uint64
-             * @description The time that the last call waited for the controller's loop, in microseconds.
+             * @description Time that the last call waited for the controller's event loop, in microseconds.
              */
             loop_lag_last_us: number;
             /**
              * Format: uint64
-             * @description The longest such wait of the last minute.
+             * @description Longest wait of a call for the event loop in the last minute or two, in microseconds.
              */
             loop_lag_longest_us: number;
         };
@@ -2089,307 +2095,308 @@ export interface components {
          * @enum {string}
          */
         Reason: "start" | "created" | "edited" | "renamed" | "deleted" | "ref_changed" | "parent" | "requested" | "refresh" | "retrigger" | "resync" | "retry" | "nudge" | "recovered";
-        /** @description The form of a look at resources once more. */
+        /** @description Body of a request to reconcile resources again. */
         Reconcile: Record<string, never>;
-        /** @description The form of work that is done once more. */
+        /** @description Body of a request to refresh resources. */
         RefreshForm: {
             /**
-             * @description True to refresh dependents too.
+             * @description True to refresh transitive dependents too.
              * @default false
              */
             downstream: boolean;
             /**
-             * @description True to build the partitions again that failed.
+             * @description True to rebuild all failed partitions, instead of those in `partitions`.
              * @default false
              */
             errored: boolean;
             /**
-             * @description True to forget incremental state.
+             * @description True to discard incremental state and rebuild all rows.
              * @default false
              */
             full: boolean;
             /**
-             * @description The partitions that are built again, by key, by the beginning of one, or by a value of their data.
+             * @description Partitions to rebuild besides the due ones, each given by its key, a prefix of the key, or a value in its data.
              * @default []
              */
             partitions: string[];
         };
-        /** @description Another place that a finding speaks of: where something was declared first. */
+        /** @description A place that is related to a finding, such as the first declaration of a duplicate. */
         RelatedPlace: {
             /**
              * Format: uint32
-             * @description First column in characters, from 1.
+             * @description First column of the place, in characters, counted from 1.
              */
             column: number;
             /**
              * Format: uint32
-             * @description Column behind the last character.
+             * @description Column after the last character of the place, counted from 1.
              */
             end_column: number;
             /**
              * Format: uint32
-             * @description Last line.
+             * @description Last line of the place, counted from 1.
              */
             end_line: number;
             /**
              * Format: uint32
-             * @description First line, from 1.
+             * @description First line of the place, counted from 1.
              */
             line: number;
-            /** @description A few words about that place. */
+            /** @description Short description of the place. */
             message: string;
-            /** @description The file, relative to the project. */
+            /** @description Path of the file, relative to the project. */
             path: string;
         };
-        /** @description A name that was there before and is gone. */
+        /** @description A name that no longer exists, because of a rename or a delete. */
         Removed: {
-            /** @description Its present name, if it lives on. */
+            /** @description Present kind and name of the renamed resource; null if the resource was deleted. */
             became?: components["schemas"]["ResourceName"] | null;
-            /** @description The kind. */
+            /** @description Kind of the resource, such as `model`. */
             kind: string;
-            /** @description The name that is gone. */
+            /** @description Name that no longer exists. */
             name: string;
         };
-        /** @description Runs in a row that ended in the same way. */
+        /** @description A series of consecutive runs that ended in the same way. */
         Repeats: {
             /**
              * Format: uint32
-             * @description Their number, the last one included.
+             * @description Number of runs in the series, including the last.
              */
             runs: number;
-            /** @description The time at which the first of them began. */
+            /** @description Time at which the first run of the series began. */
             since: components["schemas"]["Time"];
         };
-        /** @description A request that was taken. */
+        /** @description An accepted request and its outcome. */
         RequestDocument: {
-            /** @description The time at which the request was stored. */
+            /** @description Time at which the request was stored. */
             accepted_at: components["schemas"]["Time"];
-            /** @description The document that the command of that name prints; null before the end, and where there is none any more. */
+            /** @description Document that the operation ended with; null before the end, or if the document is no longer kept. */
             document?: unknown;
-            /** @description The id of the request. */
+            /** @description Id of the request, for `requests/{id}`. */
             id: string;
-            /** @description The operation. */
+            /** @description Name of the requested operation, such as `refresh`. */
             operation: string;
-            /** @description The reason why there is no document; null unless the request was refused. */
+            /** @description Problem that ended the request; null unless the request was refused. */
             problem?: components["schemas"]["ProblemDocument"] | null;
             /** @description Name and version of this form: `watershed.request/1`. */
             schema: string;
-            /** @description The progress of the work. */
+            /** @description State of the requested work: running, done or refused. */
             state: components["schemas"]["RequestState"];
         };
         /**
-         * @description The progress of a request.
+         * @description The state of an accepted request.
          * @enum {string}
          */
         RequestState: "running" | "done" | "refused";
-        /** @description One resource: what it is, how it stands, what was done to it. */
+        /** @description A resource: its declaration, its status and its last run. */
         ResourceDocument: {
-            /** @description The root causes that keep it from being built. */
+            /** @description Root causes that block the resource; empty if nothing does. */
             blocked_by: components["schemas"]["ResourceName"][];
-            /** @description The type that its file says, where that is another word than the kind: `source`. */
+            /** @description Type in the resource's file, such as `source`; absent if it equals the kind. */
             declared_as?: string | null;
-            /** @description Its own failure. */
+            /** @description Error of the resource itself; null if there is none. */
             error?: components["schemas"]["ResourceError"] | null;
-            /** @description The options that were guessed of a source of CSV; only of one that is shown. */
+            /** @description Options that were detected for a CSV source; absent unless such a source is shown. */
             guessed?: components["schemas"]["GuessedDocument"] | null;
-            /** @description Its health. */
+            /** @description Health of the resource. */
             health: components["schemas"]["Health"];
-            /** @description The kind. */
+            /** @description Kind of the resource, such as `model`. */
             kind: string;
-            /** @description Its last run, of this command or an earlier one. */
+            /** @description Last run of the resource, by this command or an earlier command; null if there is none. */
             last_run?: components["schemas"]["LastRun"] | null;
-            /** @description The name. */
+            /** @description Name of the resource. */
             name: string;
-            /** @description The time at which it is due next. */
+            /** @description Time of the next scheduled run; null if none is scheduled. */
             next_run_at?: components["schemas"]["Time"] | null;
-            /** @description The files that declare it. */
+            /** @description Paths of the files that declare the resource, relative to the project. */
             paths: string[];
-            /** @description The phase that the controller has it in. */
+            /** @description Phase in which the controller has the resource. */
             phase: components["schemas"]["Phase"];
-            /** @description The resources that it reads. */
+            /** @description Resources that this resource reads. */
             refs: components["schemas"]["ResourceName"][];
-            /** @description Its result. */
+            /** @description Result of the resource, such as a model's output table; null if there is none. */
             result?: unknown;
             /**
              * Format: uint64
-             * @description The number of times that it was run since it was created.
+             * @description Number of runs since the resource was created.
              */
             runs_total: number;
-            /** @description False if the command was for others alone (`--select`); absent if it was for this one too. */
+            /** @description False if the command's selection excludes the resource; absent otherwise. */
             selected?: boolean;
-            /** @description The desired spec, defaults filled in; only with `--spec`. */
+            /** @description Desired spec with defaults filled in; absent without `--spec`. */
             spec?: unknown;
             /**
              * Format: uint64
-             * @description Rises with every change of what is wanted.
+             * @description Version of the spec, which increases with every change of spec, refs or name.
              */
             spec_version: number;
             /**
              * Format: uint64
-             * @description Rises with every change of what was achieved.
+             * @description Version of the state, which increases with every change of the state.
              */
             state_version: number;
-            /** @description Its tests, and what they came to when they were last run. */
+            /** @description Tests of the resource, with the results of their last runs. */
             tests?: components["schemas"]["TestDocument"][];
-            /** @description The reason why it can't be used yet, although its last run succeeded. */
+            /** @description Reason why the resource can't be used yet, although its last run succeeded; absent otherwise. */
             unready?: string | null;
-            /** @description Warnings about its files. */
+            /** @description Warnings about the resource's files. */
             warnings: components["schemas"]["Warning"][];
-            /** @description The work that this command did outside for it. */
+            /** @description Work that the command did on the resource's outputs. */
             work: components["schemas"]["Work"];
         };
-        /** @description A resource's own failure. */
+        /** @description The error of a resource. */
         ResourceError: {
-            /** @description The place in the project's files. */
+            /** @description Place in the project's files; null if no place is known. */
             at?: components["schemas"]["At"] | null;
-            /** @description Stable name of what went wrong. */
+            /** @description Stable code of the error, for programs. */
             code: string;
-            /** @description All that the engine said, where that is more than the message and the hint. */
+            /** @description Complete message of the engine; absent if message and hint already say all of it. */
             details?: string | null;
-            /** @description A hint. */
+            /** @description Suggested fix; null if none is known. */
             hint?: string | null;
-            /** @description The attempt, and the obstacle. */
+            /** @description Message for people: what was attempted, and what prevented it. */
             message: string;
-            /** @description True if the same attempt may succeed later without an edit. */
+            /** @description True if another attempt may succeed without an edit. */
             retryable: boolean;
         };
-        /** @description Kind and name of a resource, written as in project files. */
+        /** @description The kind and name of a resource, spelled as in project files. */
         ResourceName: {
-            /** @description The kind: `model`, `metrics_view`, ... */
+            /** @description Kind of the resource, such as `model` or `metrics_view`. */
             kind: string;
-            /** @description The name, in the case in which it was declared. */
+            /** @description Name of the resource, in the case in which it was declared. */
             name: string;
         };
-        /** @description The form of another start of services. */
+        /** @description Body of a request to restart services. */
         RestartForm: {
             /**
-             * @description True for all replicas at once, false for as many as may be missing.
+             * @description True to restart all replicas at once; false to restart only as many at a time as the service allows to be
+             *     missing.
              * @default false
              */
             now: boolean;
         };
-        /** @description The form of a table that is given back from the trash. */
+        /** @description Body of a request to restore a table from the trash. */
         RestoreTableForm: {
             /**
-             * @description True to say only what would be done.
+             * @description True to report the effect without a change.
              * @default false
              */
             dry_run: boolean;
             /**
-             * @description The name that the table is to have; null for its own.
+             * @description New name of the table; null to keep its former name.
              * @default null
              */
             to: string | null;
         };
-        /** @description The form of the end of a pause. */
+        /** @description Body of a request to resume paused resources. */
         Resume: Record<string, never>;
-        /** @description The policy for retries that is in force. */
+        /** @description The retry policy that applies to a failure. */
         Retry: {
             /**
              * Format: uint32
-             * @description The number of failures in a row after which nothing is tried again.
+             * @description Number of consecutive failures after which there are no more retries.
              */
             attempts: number;
             /**
              * Format: uint64
-             * @description The first wait; each further one is twice as long.
+             * @description Delay before the first retry, in milliseconds. Each further delay is twice as long.
              */
             delay_ms: number;
             /**
              * Format: uint64
-             * @description The longest wait.
+             * @description Longest delay between two retries, in milliseconds.
              */
             longest_delay_ms: number;
         };
-        /** @description The form of another try of what has failed. */
+        /** @description Body of a request to retry failed work. */
         Retry2: Record<string, never>;
         /**
-         * @description The least that a principal must be allowed, in order to ask for an operation.
+         * @description The least role that a caller needs for an operation.
          * @enum {string}
          */
         Role: "read" | "operate" | "edit" | "admin" | "query";
-        /** @description The form of a return to an earlier release. */
+        /** @description Body of a request to return a service to an earlier release. */
         RollbackForm: {
             /**
              * Format: uint64
-             * @description The number of the release; null for the one before the active one.
+             * @description Number of the release to return to; null for the release before the active one.
              * @default null
              */
             to: number | null;
         };
-        /** @description One thing that keeps resources from running. */
+        /** @description A root cause that keeps resources from running. */
         RootCause: {
-            /** @description The operations that the hint names, for programs that offer them as buttons. */
+            /** @description Operations that the hint names, for programs that offer them as buttons. */
             actions?: components["schemas"]["Action"][];
-            /** @description The place in the project's files. */
+            /** @description Place in the project's files; null if no place is known. */
             at?: components["schemas"]["At"] | null;
-            /** @description The class of the cause. */
+            /** @description Class of the cause. */
             code: components["schemas"]["Blocker"];
-            /** @description The failure behind it. */
+            /** @description Error behind the cause; null if there is none. */
             error?: components["schemas"]["ResourceError"] | null;
-            /** @description A hint at a way to fix it. */
+            /** @description Suggested fix; null if none is known. */
             hint?: string | null;
             /**
              * Format: uint64
-             * @description The number of other resources that it keeps from being built.
+             * @description Number of other resources that the cause blocks.
              */
             keeps_back: number;
-            /** @description The cause, in words. */
+            /** @description Description of the cause, for people. */
             message: string;
-            /** @description The owner of the cause: the resource itself, or one that it waits for. */
+            /** @description Resource that has the cause: the explained resource itself, or one that blocks it. */
             resource: components["schemas"]["ResourceName"];
-            /** @description The time at which it ends by itself. */
+            /** @description Time at which the cause ends without intervention; null if there is no such time. */
             until?: components["schemas"]["Time"] | null;
         };
-        /** @description The state of the project, and the work of the command. */
+        /** @description The state of a project's resources, and the work that a command did. */
         RunDocument: {
-            /** @description The command. */
+            /** @description Command that wrote the document. */
             command: components["schemas"]["Command"];
-            /** @description Everything that is wrong in files, by file and place. */
+            /** @description All mistakes in files, by file and place. */
             diagnostics: components["schemas"]["Diagnostic"][];
             /**
              * Format: uint64
-             * @description The time that it took.
+             * @description Duration of the command, in milliseconds.
              */
             duration_ms: number;
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint8
-             * @description The exit code of the program.
+             * @description Exit code of the command.
              */
             exit_code: number;
-            /** @description The reason why what the files declare was not applied: then nothing was changed. Null when it was. */
+            /** @description Reason why the files' declarations were not applied and nothing changed; null if they were applied. */
             not_applied?: components["schemas"]["ResourceError"] | null;
             /** @description Name of the project. */
             project: string;
-            /** @description Every resource that is not hidden, by kind and name. */
+            /** @description Resources by kind and name; hidden resources only with `--all`. */
             resources: components["schemas"]["ResourceDocument"][];
-            /** @description Names this run of the command. */
+            /** @description Id of this run of the command. */
             run_id: string;
             /** @description Name and version of this form: `watershed.run/1`. */
             schema: string;
-            /** @description The time at which the command began. */
+            /** @description Time at which the command began. */
             started_at: components["schemas"]["Time"];
-            /** @description The numbers. */
+            /** @description Numbers of resources, outcomes and changes. */
             summary: components["schemas"]["Summary"];
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description The form of a run of the project. */
+        /** @description Body of a request to run the project. */
         RunForm: {
             /**
-             * @description The ones that are left out of those.
+             * @description Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
              * @default []
              */
             exclude: string[];
             /**
-             * @description True to end the run at the first failure.
+             * @description True to stop at the first failure.
              * @default false
              */
             fail_fast: boolean;
             /**
-             * @description The resources that are meant; all if there is none.
+             * @description Terms of the selection, as after `--select`; empty for all resources.
              * @default []
              */
             select: string[];
@@ -2399,193 +2406,193 @@ export interface components {
              */
             warn_error: boolean;
         };
-        /** @description The form of a report that is made now. */
+        /** @description Body of a request for the rows of a report. */
         RunReportForm: {
             /**
-             * @description The time that the report is made for; null for now.
+             * @description Time for which the report is made, as text; null for now.
              * @default null
              */
             at: string | null;
             /**
-             * @description The most rows, at most 10,000, which is also what a question without a number gets.
+             * @description Maximum number of rows: 10,000 by default, and at most.
              * @default 10000
              */
             limit: number | null;
         };
-        /** @description The form of another number of replicas. */
+        /** @description Body of a request to change a service's number of replicas. */
         ScaleForm: {
             /**
              * Format: uint32
-             * @description The number of replicas; null for that of the file.
+             * @description New number of replicas; null for the number in the service's file.
              */
             replicas?: number | null;
         };
-        /** @description The resources that an operation over a selection is for. */
+        /** @description The selection of resources that an operation applies to. */
         SelectedForm: {
             /**
              * Format: uint64
-             * @description The number of resources that the operation would touch, as it answered without this key.
+             * @description Number of resources that the operation would change, to confirm it; null to ask for this number first.
              * @default null
              */
             confirm: number | null;
             /**
-             * @description The ones that are left out of those.
+             * @description Terms of resources to leave out, as after `--exclude`; empty to leave out nothing.
              * @default []
              */
             exclude: string[];
             /**
-             * @description The resources that are meant; all if there is none.
+             * @description Terms of the selection, as after `--select`; empty for all resources.
              * @default []
              */
             select: string[];
         };
-        /** @description A file that was given another name, so that it is made anew. */
+        /** @description A damaged file that was renamed, so that it is created anew. */
         SetAside: {
-            /** @description Its former path. */
+            /** @description Former path of the file. */
             from: string;
-            /** @description Its present path. */
+            /** @description New path of the file. */
             to: string;
-            /** @description The sort of thing that it is. */
+            /** @description Part of the stored data that the file belongs to. */
             what: components["schemas"]["Checked"];
         };
-        /** @description The form of another stage of a managed resource. */
+        /** @description Body of a request to set the desired stage of a managed resource. */
         SetForm: {
-            /** @description The stage that is desired. */
+            /** @description Name of the desired stage. */
             desired: string;
         };
         /**
-         * @description The severity of a finding.
+         * @description The severity of a finding: error, warning or hint.
          * @enum {string}
          */
         Severity: "error" | "warning" | "hint";
-        /** @description The form of a time during which nobody is told of an alert. */
+        /** @description Body of a request to snooze an alert, or to end its snooze. */
         SnoozeForm: {
-            /** @description The end; null ends a snooze that there is. */
+            /** @description End of the snooze; null to end a snooze now. */
             until?: components["schemas"]["Time"] | null;
         };
-        /** @description SQL before and after an edit, as it stands in the files. */
+        /** @description A resource's SQL before and after an edit, as written in its file. */
         SqlChange: {
-            /** @description After. */
+            /** @description SQL after the edit. */
             after: string;
-            /** @description Before; empty if there was none. */
+            /** @description SQL before the edit; empty if there was none. */
             before: string;
         };
-        /** @description The numbers of a project's controller. */
+        /** @description The statistics of a project's controller. */
         StatsDocument: {
-            /** @description Alerts by their last verdict: `pass`, `fail`, `error`; `none` before the first. */
+            /** @description Number of alerts, by the last verdict: `pass`, `fail` or `error`; `none` before the first. */
             alerts?: {
                 [key: string]: number;
             };
-            /** @description The time. */
+            /** @description Time at which the numbers were taken. */
             at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description Resources that were not built because of the failure of another.
+             * @description Number of resources that were not built because another resource had failed.
              */
             blocked: number;
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint64
-             * @description Resources with a failure of their own.
+             * @description Number of resources whose last run failed by itself.
              */
             failed: number;
             /**
              * Format: uint64
-             * @description For how long the oldest of them runs.
+             * @description Longest time that an invocation has been running, in milliseconds.
              */
             longest_running_ms: number;
-            /** @description Kept messages by their standing: `waiting`, `delivered`, `dead`. */
+            /** @description Number of stored messages, by state: `waiting`, `delivered` or `dead`. */
             notifications?: {
                 [key: string]: number;
             };
             /**
              * Format: uint64
-             * @description For how long the one has been pending that is so for longest.
+             * @description Longest time that a resource has been pending, in milliseconds.
              */
             oldest_pending_ms: number;
             /**
              * Format: uint64
-             * @description Paused resources.
+             * @description Number of paused resources.
              */
             paused: number;
-            /** @description Pending ones, by the priority of what asked for them: `requested`, `normal`, `background`. */
+            /** @description Number of pending resources, by the priority of their request: `requested`, `normal` or `background`. */
             pending: {
                 [key: string]: number;
             };
-            /** @description Pending ones, by the reason that they were asked for. */
+            /** @description Number of pending resources, by the reason for their request. */
             pending_by_reason: {
                 [key: string]: number;
             };
             /**
              * Format: uint32
-             * @description The process that runs the project; none if these are the numbers of what is stored.
+             * @description Id of the process that runs the project; null if the numbers come from the stored state.
              */
             process?: number | null;
-            /** @description Counts of the process that runs the project, since it started; none if none runs. */
+            /** @description Statistics of the process that runs the project, since its start; null if there is no such process. */
             process_stats?: components["schemas"]["ProcessStats"] | null;
             /** @description Name of the project. */
             project: string;
             /**
              * Format: uint64
-             * @description All resources, hidden ones included.
+             * @description Number of resources, including hidden resources.
              */
             resources: number;
             /**
              * Format: uint64
-             * @description Failures in a row, of all resources together.
+             * @description Sum of the consecutive failures of all resources.
              */
             retries: number;
             /**
              * Format: uint64
-             * @description The catalog's revision.
+             * @description Revision of the catalog.
              */
             revision: number;
             /**
              * Format: uint64
-             * @description Running invocations.
+             * @description Number of running invocations.
              */
             running: number;
             /** @description Name and version of this form: `watershed.stats/1`. */
             schema: string;
-            /** @description Settled ones, by why they are settled. */
+            /** @description Number of settled resources, by the reason, such as `idle`, `failed`, `retrying` or `paused`. */
             settled: {
                 [key: string]: number;
             };
             /**
              * Format: uint64
-             * @description Those of them that were cancelled and have not returned.
+             * @description Number of running invocations that were cancelled and have not returned.
              */
             stuck: number;
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description Numbers of a run. */
+        /** @description The numbers of resources, outcomes and changes of a command. */
         Summary: {
-            /** @description Changes of declarations. */
+            /** @description Numbers of resources that were created, updated, renamed and deleted. */
             changes: components["schemas"]["Changes"];
             /**
              * Format: uint64
-             * @description The number of resources that had failed when the command began and have not any more, without a build.
+             * @description Number of resources that had failed when the command began and no longer fail, without a build.
              * @default 0
              */
             fixed: number;
-            /** @description Counts of their runs, by outcome; they add up to `resources`. */
+            /** @description Numbers of resources by the outcome of their runs; their sum is `resources`. */
             outcomes: components["schemas"]["Outcomes"];
             /**
-             * @description Resources that are paused: nothing is done for them until they are resumed, and they may be behind.
+             * @description Paused resources, which may be out of date until they are resumed.
              * @default []
              */
             paused: components["schemas"]["ResourceName"][];
-            /** @description Names that are gone. */
+            /** @description Names that no longer exist, because of a rename or a delete. */
             removed: components["schemas"]["Removed"][];
             /**
              * Format: uint64
-             * @description The number of resources.
+             * @description Number of resources, selected or not.
              */
             resources: number;
             /**
-             * @description Results of the tests of these resources when they were last run.
+             * @description Numbers of the resources' tests, by the outcome of their last runs.
              * @default {
              *       "failed": 0,
              *       "not_run": 0,
@@ -2595,68 +2602,68 @@ export interface components {
              */
             tests: components["schemas"]["TestCounts"];
         };
-        /** @description Numbers of tests by outcome. */
+        /** @description The numbers of tests, by outcome. */
         TestCounts: {
             /**
              * Format: uint64
-             * @description Rows are wrong, or the engine can't run it.
+             * @description Number of tests with severity `error` that found wrong rows, and of tests that the engine can't run.
              */
             failed: number;
             /**
              * Format: uint64
-             * @description Not run, because one before it could not be run.
+             * @description Number of tests that were not run, because an earlier test could not be run.
              */
             not_run: number;
             /**
              * Format: uint64
-             * @description No row is wrong.
+             * @description Number of tests that found no wrong rows.
              */
             passed: number;
             /**
              * Format: uint64
-             * @description Rows are wrong, and that is a warning.
+             * @description Number of tests with severity `warning` that found wrong rows.
              */
             warned: number;
         };
-        /** @description A test of a model and what it came to when it was last run. */
+        /** @description A test of a model, with the result of its last run. */
         TestDocument: {
-            /** @description The place of the test in the project's files. */
+            /** @description Place of the test in the project's files. */
             at: components["schemas"]["At"];
             /**
              * Format: uint64
-             * @description The number of wrong rows.
+             * @description Number of wrong rows; a lower bound if `more` is true.
              */
             failures: number;
-            /** @description Advice. */
+            /** @description Suggested fix; null if none is known. */
             hint?: string | null;
-            /** @description The engine's reason for not running the test. */
+            /** @description Reason why the engine can't run the test; null if it can. */
             message?: string | null;
-            /** @description Counting ended there: there are more. */
+            /** @description True if counting stopped at `failures` and there are more wrong rows. */
             more: boolean;
-            /** @description Its name. */
+            /** @description Name of the test. */
             name: string;
-            /** @description The outcome. */
+            /** @description Outcome of the last run. */
             outcome: components["schemas"]["TestOutcome"];
-            /** @description The first of them, each as `column = value, ...`. */
+            /** @description First wrong rows, each as `column = value, ...`. */
             rows: string[];
-            /** @description The weight of a failure: `warning` keeps the new rows, `error` throws them away. */
+            /** @description Severity of a failure: `warning` keeps the new rows, `error` discards them. */
             severity: components["schemas"]["Severity"];
             /**
              * Format: uint64
-             * @description The number of rows that are kept in the engine, in the table `_watershed.failures`.
+             * @description Number of wrong rows that are stored in the engine's table `_watershed.failures`.
              * @default 0
              */
             stored: number;
         };
-        /** @description The form of tests of models. */
+        /** @description Body of a request to run the tests of models. */
         TestForm: {
             /**
-             * @description The ones that are left out of those.
+             * @description Terms of models to leave out, as after `--exclude`; empty to leave out nothing.
              * @default []
              */
             exclude: string[];
             /**
-             * @description The models that are meant; all if there is none.
+             * @description Terms of the selection of models, as after `--select`; empty for all models.
              * @default []
              */
             select: string[];
@@ -2666,51 +2673,51 @@ export interface components {
              */
             warn_error: boolean;
         };
-        /** @description The form of tests of one model. */
+        /** @description Body of a request to run a single model's tests. */
         TestOne: Record<string, never>;
         /**
-         * @description The outcome of a test.
+         * @description The outcome of a test: passed, failed, invalid or not run.
          * @enum {string}
          */
         TestOutcome: "passed" | "failed" | "invalid" | "not_run";
-        /** @description A model and its tests. */
+        /** @description A model with its tests. */
         TestedModel: {
-            /** @description The reason for not running its tests. */
+            /** @description Reason why the model's tests were not run; null if they were. */
             error?: components["schemas"]["ResourceError"] | null;
-            /** @description The kind. */
+            /** @description Kind of the resource: `model`. */
             kind: string;
-            /** @description The name. */
+            /** @description Name of the model. */
             name: string;
-            /** @description Its tests, in the order in which it states them. */
+            /** @description Tests of the model, in the order of its file. */
             tests: components["schemas"]["TestDocument"][];
         };
-        /** @description The document of `test`. */
+        /** @description The results of the command `test`. */
         TestsDocument: {
-            /** @description Every test that failed, could not be run or warns, with its place. */
+            /** @description Tests that failed, warned or could not be run, each with its place. */
             diagnostics: components["schemas"]["Diagnostic"][];
             /**
              * Format: uint64
-             * @description The time that it took, in milliseconds.
+             * @description Duration of the command, in milliseconds.
              */
             duration_ms: number;
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint8
-             * @description The program's exit code.
+             * @description Exit code of the command.
              */
             exit_code: number;
-            /** @description The models that have tests, or were named, by name. */
+            /** @description Models that have tests or were named, by name. */
             models: components["schemas"]["TestedModel"][];
             /** @description Name of the project. */
             project: string;
             /** @description Name and version of this form: `watershed.test/1`. */
             schema: string;
-            /** @description The time at which the command began. */
+            /** @description Time at which the command began. */
             started_at: components["schemas"]["Time"];
-            /** @description The numbers. */
+            /** @description Numbers of tests, by outcome. */
             summary: components["schemas"]["TestCounts"];
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
         /**
@@ -2718,108 +2725,108 @@ export interface components {
          * @description RFC 3339 in UTC
          */
         Time: string;
-        /** @description The resources that an operation over a selection would touch. */
+        /** @description The resources that an operation on a selection would change. */
         Touched: {
             /**
              * Format: uint64
-             * @description The number of resources, to be sent back as `confirm`.
+             * @description Number of resources, to send back as `confirm` in order to carry the operation out.
              */
             confirm: number;
-            /** @description The resources. */
+            /** @description Resources that the operation would change. */
             resources: components["schemas"]["ResourceName"][];
             /** @description Name and version of this form: `watershed.touched/1`. */
             schema: string;
         };
         /**
-         * @description A thing that is done with the trash.
+         * @description An action on the trash: list, restore or empty.
          * @enum {string}
          */
         TrashAction: "list" | "restore" | "empty";
-        /** @description The trash, or what was done to it. */
+        /** @description The contents of the trash, or the result of an action on it. */
         TrashDocument: {
-            /** @description The thing that was done. */
+            /** @description Action of the command on the trash. */
             action: components["schemas"]["TrashAction"];
-            /** @description Nothing was done: it was asked what would be. */
+            /** @description True if nothing was done and the document says what would be done. */
             dry_run: boolean;
-            /** @description The environment. */
+            /** @description Name of the project's environment. */
             environment: string;
             /**
              * Format: uint64
-             * @description The time for which tables are kept, in milliseconds.
+             * @description Time for which the trash keeps tables, in milliseconds.
              */
             keep_ms: number;
             /**
              * Format: uint64
-             * @description The most that the trash may hold, in bytes.
+             * @description Maximum size of the trash, in bytes.
              */
             limit_bytes: number;
             /** @description Name of the project. */
             project: string;
-            /** @description The name of the table that was restored. */
+            /** @description Name of the restored table; null unless a table is restored. */
             restored_as?: string | null;
             /** @description Name and version of this form: `watershed.trash/1`. */
             schema: string;
-            /** @description The tables that this is about, the latest first. */
+            /** @description Listed, restored or deleted tables, latest first. */
             tables: components["schemas"]["TrashedTable"][];
-            /** @description Version of the program. */
+            /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description A table in the trash. */
+        /** @description A table in the trash, with the reason and the time of its removal. */
         TrashedTable: {
-            /** @description The time when it came here. */
+            /** @description Time at which the table was moved to the trash. */
             at: components["schemas"]["Time"];
             /**
              * Format: uint64
-             * @description Its size in the engine's file.
+             * @description Size of the table in the engine's file, in bytes; null if unknown.
              */
             bytes?: number | null;
-            /** @description Its id, which `restore` and `empty` take in place of a name. */
+            /** @description Id of the table, which `restore` and `empty` accept instead of a name. */
             id: string;
-            /** @description The name that it had. */
+            /** @description Name of the table before it was moved to the trash. */
             name: string;
-            /** @description Nothing else takes its room before that time. */
+            /** @description True if other tables can't displace this table from the trash before `until`. */
             protected: boolean;
             /**
              * Format: uint64
-             * @description Its rows.
+             * @description Number of rows in the table; null if unknown.
              */
             rows?: number | null;
-            /** @description The time from which it is no longer kept. */
+            /** @description Time at which the table's retention ends. */
             until: components["schemas"]["Time"];
-            /** @description The reason why it is here. */
+            /** @description Reason why the table is in the trash. */
             why: components["schemas"]["WhyTrashed"];
         };
-        /** @description A managed resource with its parts. */
+        /** @description A managed resource with its parts, which form a tree. */
         TreeDocument: {
-            /** @description The stage that the resource moves towards. */
+            /** @description Stage that the resource moves towards; null if it has no such goal. */
             goal?: string | null;
-            /** @description The standing of the resource between the two, its parts left aside. */
+            /** @description Progress of the resource from its stage to its goal, without regard to its parts. */
             health: components["schemas"]["TreeHealth"];
-            /** @description The kind. */
+            /** @description Kind of the resource. */
             kind: string;
-            /** @description The message of what is wrong with the resource, if something is. */
+            /** @description Description of the fault of the resource; null if nothing is wrong. */
             message?: string | null;
-            /** @description The name. */
+            /** @description Name of the resource. */
             name: string;
-            /** @description The parts, by kind and name. */
+            /** @description Parts of the resource, by kind and name; empty if it has none. */
             parts: components["schemas"]["TreeDocument"][];
-            /** @description The stage; null before the first look. */
+            /** @description Observed stage of the resource; null before the first observation. */
             stage?: string | null;
         };
         /**
-         * @description The standing of a managed resource between its stage and its goal.
+         * @description The progress of a managed resource from its stage to its goal.
          * @enum {string}
          */
         TreeHealth: "there" | "moving" | "trying" | "failed";
         /** @description A warning about a resource's files. */
         Warning: {
-            /** @description The place in the project's files. */
+            /** @description Place in the project's files; null if no place is known. */
             at?: components["schemas"]["At"] | null;
-            /** @description Stable name of what was found. */
+            /** @description Stable code of the warning, for programs. */
             code: string;
-            /** @description A hint. */
+            /** @description Suggested fix; null if none is known. */
             hint?: string | null;
-            /** @description The message. */
+            /** @description Message of the warning, for people. */
             message: string;
         };
         /**
@@ -2828,7 +2835,7 @@ export interface components {
          */
         WhyTrashed: "deleted" | "replaced";
         /**
-         * @description The work that a run did outside.
+         * @description The work that a run did on outputs.
          * @enum {string}
          */
         Work: "built" | "restored" | "renamed" | "dropped" | "checked" | "none";
@@ -3206,11 +3213,11 @@ export interface operations {
             query?: {
                 /** @description True to draw hidden resources too. */
                 all?: boolean;
-                /** @description The resource in the middle; without one all are drawn. */
+                /** @description Resource whose ancestors and descendants are drawn; absent for the whole graph. */
                 around?: string | null;
-                /** @description The ones that are left out of those. */
+                /** @description Terms of resources to leave out, as after `--exclude`; empty to leave out nothing. */
                 exclude?: string[];
-                /** @description The resources that are meant; all if there is none. */
+                /** @description Terms of the selection, as after `--select`; empty for all resources. */
                 select?: string[];
             };
             header?: never;
@@ -3244,19 +3251,19 @@ export interface operations {
     get_history: {
         parameters: {
             query?: {
-                /** @description The ones that are left out of those. */
+                /** @description Terms of resources to leave out, as after `--exclude`; empty to leave out nothing. */
                 exclude?: string[];
-                /** @description The time before which runs are left out that began then. */
+                /** @description Earliest start of the listed runs; absent for no such bound. */
                 from?: components["schemas"]["Time"] | null;
-                /** @description The most runs, at most 1,000; 100 unless said. */
+                /** @description Maximum number of runs: 100 by default, at most 1,000. */
                 limit?: number | null;
-                /** @description The outcomes that are meant; all if there is none. */
+                /** @description Outcomes of the listed runs; empty for all. */
                 outcome?: components["schemas"]["Outcome"][];
-                /** @description The token of the page, as the page before gave it. */
+                /** @description Token of the page, from the previous page's answer; absent for the newest runs. */
                 page?: string | null;
-                /** @description The resources that are meant; all if there is none. */
+                /** @description Terms of the selection, as after `--select`; empty for all resources. */
                 select?: string[];
-                /** @description The time from which on runs are left out that began then. */
+                /** @description End of the period, exclusive: runs that began at or after this time are left out; absent for no such bound. */
                 until?: components["schemas"]["Time"] | null;
             };
             header?: never;
@@ -3290,7 +3297,7 @@ export interface operations {
     get_metrics_view_bounds: {
         parameters: {
             query?: {
-                /** @description The explore or canvas through which the question is asked, as `kind/name`. */
+                /** @description Explore or canvas whose rules apply too, as `kind/name`; absent for the view alone. */
                 through?: string | null;
             };
             header?: never;
@@ -3732,15 +3739,15 @@ export interface operations {
     get_resources_kind_name_history: {
         parameters: {
             query?: {
-                /** @description The time before which runs are left out that began then. */
+                /** @description Earliest start of the listed runs; absent for no such bound. */
                 from?: components["schemas"]["Time"] | null;
-                /** @description The most runs, at most 1,000; 100 unless said. */
+                /** @description Maximum number of runs: 100 by default, at most 1,000. */
                 limit?: number | null;
-                /** @description The outcomes that are meant; all if there is none. */
+                /** @description Outcomes of the listed runs; empty for all. */
                 outcome?: components["schemas"]["Outcome"][];
-                /** @description The token of the page, as the page before gave it. */
+                /** @description Token of the page, from the previous page's answer; absent for the newest runs. */
                 page?: string | null;
-                /** @description The time from which on runs are left out that began then. */
+                /** @description End of the period, exclusive: runs that began at or after this time are left out; absent for no such bound. */
                 until?: components["schemas"]["Time"] | null;
             };
             header?: never;
@@ -3776,11 +3783,11 @@ export interface operations {
     get_resources_kind_name_logs: {
         parameters: {
             query?: {
-                /** @description True for a stream of events that goes on with what is written from now on. */
+                /** @description True for a stream of events that continues with new lines. */
                 follow?: boolean;
-                /** @description The most lines of those that were written before, at most 1,000; 100 unless said. */
+                /** @description Maximum number of lines written before the request: 100 by default, at most 1,000. */
                 limit?: number | null;
-                /** @description The time before which lines are left out. */
+                /** @description Earliest time of the returned lines; absent for no such bound. */
                 since?: components["schemas"]["Time"] | null;
             };
             header?: never;
@@ -3817,15 +3824,15 @@ export interface operations {
     get_resources_kind_name_output: {
         parameters: {
             query?: {
-                /** @description True for a stream of events that goes on with what is written from now on. */
+                /** @description True for a stream of events that continues with new lines. */
                 follow?: boolean;
-                /** @description The most lines of those that were written before, at most 1,000; 100 unless said. */
+                /** @description Maximum number of lines written before the request: 100 by default, at most 1,000. */
                 limit?: number | null;
-                /** @description True for the start before the last one. */
+                /** @description True for the output of the start before the last start. */
                 previous?: boolean;
-                /** @description The number of the replica; without one those of all are told. */
+                /** @description Number of the replica; absent for all replicas. */
                 replica?: number | null;
-                /** @description The time before which lines are left out. */
+                /** @description Earliest time of the returned lines; absent for no such bound. */
                 since?: components["schemas"]["Time"] | null;
             };
             header?: never;
@@ -3862,17 +3869,17 @@ export interface operations {
     get_resources_kind_name_partitions: {
         parameters: {
             query?: {
-                /** @description True for those that failed alone. */
+                /** @description True to list only partitions that failed. */
                 errored?: boolean;
-                /** @description The first key of a range. */
+                /** @description First partition key of a range, inclusive; absent for no lower bound. */
                 from?: string | null;
-                /** @description The most partitions, at most 1,000; 100 unless said. */
+                /** @description Maximum number of partitions: 100 by default, at most 1,000. */
                 limit?: number | null;
-                /** @description The token of the page, as the page before gave it. */
+                /** @description Token of the page, from the previous page's answer; absent for the latest runs. */
                 page?: string | null;
-                /** @description The phases that are meant; all if there is none. */
+                /** @description States of the listed partitions; empty for all. */
                 phase?: components["schemas"]["PartitionState"][];
-                /** @description The key behind the last one of a range. */
+                /** @description End of a range of partition keys, exclusive; absent for no upper bound. */
                 to?: string | null;
             };
             header?: never;
