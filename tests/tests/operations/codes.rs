@@ -54,6 +54,11 @@ fn others() -> Vec<(&'static str, Value, Code)> {
             Code::WrongState,
         ),
         (
+            "snooze",
+            json!({"name": "alert/bad", "until_ms": 1}),
+            Code::BadArgument,
+        ),
+        (
             "set",
             json!({"name": "model/late", "desired": "active"}),
             Code::WrongState,

@@ -175,6 +175,10 @@ async fn s_api10_a_number_beyond_its_bound_is_refused_with_the_bound() {
             "1 to 1000",
         ),
         (format!("{late}/logs?limit=1001"), "0 to 1000"),
+        // A typo must not look as if nothing were there.
+        ("/resources?kind=models".to_owned(), "no kind `models`"),
+        ("/watch?kind=source".to_owned(), "no kind `source`"),
+        ("/history?from=yesterday".to_owned(), "2026-01-31T06:00:00Z"),
     ] {
         let refused = served.client.get(&format!("{SHOP}{path}")).await;
         let problem = refused.json();
