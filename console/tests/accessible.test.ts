@@ -73,6 +73,8 @@ describe.runIf(canRun)("the pages", () => {
     const { page, leave } = await visit(pageOf(program.home, "shop", "model", "daily"));
     await shows(page, "failed");
     await page.getByRole("region", { name: "History" }).getByRole("listitem").first().waitFor();
+    // The steps are asked for once the history is there.
+    await page.getByRole("heading", { name: /Last run by step/ }).waitFor();
     const headings = page.locator("main").getByRole("heading");
     const order = (await headings.allTextContents()).map((text) => text.replace(/ \d+$/, ""));
     const wanted = ["daily", "What is wrong", "Code", "History", "Read by", "Last run by step", "Logs", "Spec and state"];
