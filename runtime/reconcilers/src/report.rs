@@ -334,9 +334,13 @@ impl Pass<'_> {
         if let Some(link) = self.link(&path, &attachment).await? {
             attachment.link = link;
         }
-        let rows = tokio::select! {
-            rows = making.first_rows() => rows,
-            () = cancel.cancelled() => return Err(failure::cancelled()),
+        // Only messages show rows: a report that nobody is told of asks its question once.
+        let rows = match receivers(&spec.notifiers, &spec.variables).is_empty() {
+            true => None,
+            false => tokio::select! {
+                rows = making.first_rows() => rows,
+                () = cancel.cancelled() => return Err(failure::cancelled()),
+            },
         };
         Ok((attachment, exported, rows))
     }
