@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
-use crate::verifier::{Digest, Verifier, random};
+use crate::verifier::{Digest, Verifier, hex, random};
 
 /// Prefix of every token, by which scanners detect leaked ones.
 const PREFIX: &str = "wsd_";
@@ -166,10 +166,6 @@ fn checksum(id: &str, secret: &str) -> String {
     hasher.update(id.as_bytes());
     hasher.update(secret.as_bytes());
     format!("{:08x}", hasher.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Digest {
 
     /// Returns the digest as 64 hexadecimal digits.
     pub fn to_hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0)
     }
 }
 
@@ -160,6 +160,11 @@ impl TryFrom<String> for Verifier {
         };
         read().ok_or("no verifier of SCRAM-SHA-256, which begins with `SCRAM-SHA-256$4096:`")
     }
+}
+
+/// Writes bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns random bytes from the operating system.

@@ -6,6 +6,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use watershed::http::{Door, Peers, Service, bind, local_user, router, router_by_link};
 use watershed_api::Exit;
+use watershed_api::http::encoded;
 use watershed_compilers::configuration::{is_host, plain_base};
 
 use super::args::{Auth, Reached};
@@ -139,16 +140,6 @@ impl Listening {
         self.stop.cancel();
         let _ = self.serving.await;
     }
-}
-
-/// Percent-encodes a segment of a path.
-pub(super) fn encoded(segment: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let encode = |byte: u8| match is_plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    segment.bytes().map(encode).collect()
 }
 
 fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use watershed_api::Exit;
+use watershed_api::http::encoded;
 use watershed_api::operations::ops;
 use watershed_api::request::{NoInput, StatusRequest};
 
@@ -10,7 +11,6 @@ use super::args::{Format, Open, Shared};
 use super::ask::output;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::listen::encoded;
 use super::project::Location;
 
 /// Runs the command `open`.

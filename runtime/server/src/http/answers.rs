@@ -58,7 +58,7 @@ impl IntoResponse for Refused {
 pub(super) fn document(document: &impl Serialize, instance: &Instance) -> Value {
     let mut value = serde_json::to_value(document).unwrap_or_default();
     let root = instance.project.root.display().to_string();
-    without_folder(&mut value, &root);
+    strip(&mut value, &root);
     value
 }
 
@@ -82,19 +82,15 @@ fn only(value: Value) -> Value {
     }
 }
 
-/// Removes the path of the project's folder from a document, except from rows of data.
-pub(super) fn without_folder(value: &mut Value, root: &str) {
-    if let Value::Object(fields) = value {
-        fields.remove("root");
-    }
-    strip(value, root);
+/// Removes the path of the project's folder from a text.
+fn without_folder(text: &str, root: &str) -> String {
+    text.replace(&format!("{root}/"), "").replace(root, ".")
 }
 
+/// Removes the path of the project's folder from a document, except from rows of data.
 fn strip(value: &mut Value, root: &str) {
     match value {
-        Value::String(text) if text.contains(root) => {
-            *text = text.replace(&format!("{root}/"), "").replace(root, ".");
-        }
+        Value::String(text) if text.contains(root) => *text = without_folder(text, root),
         Value::Array(values) => values.iter_mut().for_each(|value| strip(value, root)),
         Value::Object(fields) => {
             fields.remove("root");
@@ -110,9 +106,10 @@ fn strip(value: &mut Value, root: &str) {
 /// Returns a problem without the path of the project's folder.
 pub(super) fn problem(mut problem: Problem, instance: &Instance) -> Problem {
     let root = instance.project.root.display().to_string();
-    let clean = |text: &str| text.replace(&format!("{root}/"), "").replace(&root, ".");
-    problem.message = clean(&problem.message);
-    problem.hint = problem.hint.map(|hint| clean(hint.as_str()).into());
+    problem.message = without_folder(&problem.message, &root);
+    problem.hint = problem
+        .hint
+        .map(|hint| without_folder(hint.as_str(), &root).into());
     problem
 }
 

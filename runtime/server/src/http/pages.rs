@@ -6,7 +6,7 @@ use watershed_api::{Code, Problem};
 
 use super::answers;
 use super::caller::Caller;
-use super::service::{Service, State};
+use super::service::{Served, Service};
 
 /// The documentation of all diagnostic codes.
 const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
@@ -81,8 +81,8 @@ pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Pro
     if service.stopping().is_cancelled() {
         return Err(Problem::new(Code::Stopping, "the service is about to stop"));
     }
-    let states = service.states();
-    let mut opening = states.iter().filter(|(_, state)| *state == State::Opening);
+    let all = service.all();
+    let mut opening = all.iter().filter(|(_, served)| matches!(served, Served::Opening));
     if let Some((name, _)) = opening.next() {
         let message = match opening.count() {
             0 => format!("the instance `{name}` is being opened"),
@@ -91,9 +91,9 @@ pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Pro
         return Err(Problem::new(Code::Unavailable, message));
     }
     let mut page = "ready\n".to_owned();
-    for (name, state) in states.iter().filter(|_| is_verbose) {
-        page.push_str(&match state {
-            State::Failed(problem) => format!("{name}: failed: {}\n", problem.message),
+    for (name, served) in all.iter().filter(|_| is_verbose) {
+        page.push_str(&match served {
+            Served::Failed(problem) => format!("{name}: failed: {}\n", problem.message),
             _ => format!("{name}: open\n"),
         });
     }
@@ -105,7 +105,7 @@ pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Pro
 pub(super) fn welcome(service: &Service) -> Response {
     let base = service.base();
     let instances: Vec<String> = service
-        .states()
+        .all()
         .iter()
         .map(|(name, _)| format!("{base}/v1/instances/{name}/resources"))
         .collect();

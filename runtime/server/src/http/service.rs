@@ -34,7 +34,7 @@ pub struct Service {
 
 /// An instance under its name, open or not.
 #[derive(Clone)]
-enum Served {
+pub(super) enum Served {
     /// The instance is still being opened.
     Opening,
     /// The instance is open and answers.
@@ -165,29 +165,16 @@ impl Service {
         }
     }
 
-    /// Returns the names of all instances with their states.
-    pub(super) fn states(&self) -> Vec<(String, State)> {
+    /// Returns all instances, by name.
+    pub(super) fn all(&self) -> Vec<(String, Served)> {
         let instances = self.instances.read().unpoisoned();
-        let states = instances.iter().map(|(name, served)| {
-            let state = match served {
-                Served::Opening => State::Opening,
-                Served::Open(_) => State::Open,
-                Served::Failed(problem) => State::Failed(problem.clone()),
-            };
-            (name.clone(), state)
-        });
-        states.collect()
+        let all = instances.iter();
+        all.map(|(name, served)| (name.clone(), served.clone())).collect()
     }
 
     /// Returns the documents of all instances.
     pub(super) async fn entries(&self) -> Vec<InstanceEntry> {
-        let all: Vec<(String, Served)> = {
-            let instances = self.instances.read().unpoisoned();
-            instances
-                .iter()
-                .map(|(name, served)| (name.clone(), served.clone()))
-                .collect()
-        };
+        let all = self.all();
         let mut entries = Vec::with_capacity(all.len());
         for (name, served) in all {
             let closed = |problem: Problem| InstanceEntry {
@@ -211,17 +198,6 @@ impl Service {
         }
         entries
     }
-}
-
-/// The state of an instance in a service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
-    /// The instance is still being opened.
-    Opening,
-    /// The instance is open and answers.
-    Open,
-    /// The instance could not be opened, for this reason.
-    Failed(Problem),
 }
 
 fn opening(name: &str) -> Problem {
