@@ -22,6 +22,19 @@ pub enum Role {
     Query,
 }
 
+impl Role {
+    /// Returns the role's name, as access is written in configurations and tokens.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Operate => "operate",
+            Self::Edit => "edit",
+            Self::Admin => "admin",
+            Self::Query => "+query",
+        }
+    }
+}
+
 /// The manner of an operation: reading, changing, or streaming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

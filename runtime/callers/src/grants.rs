@@ -25,16 +25,16 @@ pub enum Level {
 }
 
 impl Level {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Read, "read"),
-        (Self::Operate, "operate"),
-        (Self::Edit, "edit"),
-        (Self::Admin, "admin"),
-    ];
+    const ALL: [Self; 4] = [Self::Read, Self::Operate, Self::Edit, Self::Admin];
 
-    fn name(self) -> &'static str {
-        let named = Self::ALL.iter().find(|(level, _)| *level == self);
-        named.map_or("read", |(_, name)| name)
+    /// Returns the role of the level alone.
+    const fn role(self) -> Role {
+        match self {
+            Self::Read => Role::Read,
+            Self::Operate => Role::Operate,
+            Self::Edit => Role::Edit,
+            Self::Admin => Role::Admin,
+        }
     }
 }
 
@@ -104,7 +104,7 @@ impl Grant {
 
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.level.name())?;
+        f.write_str(self.level.role().name())?;
         match self.query && !Self::new(self.level).query {
             true => f.write_str("+query"),
             false => Ok(()),
@@ -133,9 +133,9 @@ impl FromStr for Grant {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let level = Level::ALL.iter().find(|(_, known)| *known == name);
-        let (level, _) = level.ok_or_else(|| NoRole(text.to_owned()))?;
-        let grant = Self::new(*level);
+        let level = Level::ALL.into_iter().find(|level| level.role().name() == name);
+        let level = level.ok_or_else(|| NoRole(text.to_owned()))?;
+        let grant = Self::new(level);
         Ok(if query { grant.with_query() } else { grant })
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn grants() -> impl Strategy<Value = Grant> {
-        let level = prop::sample::select(Level::ALL.map(|(level, _)| level).to_vec());
+        let level = prop::sample::select(Level::ALL.to_vec());
         (level, any::<bool>()).prop_map(|(level, query)| match query {
             true => Grant::new(level).with_query(),
             false => Grant::new(level),

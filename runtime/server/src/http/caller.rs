@@ -1,25 +1,76 @@
 //! The authenticated caller of a request.
 
-use std::sync::Arc;
-
 use axum::http::request::Parts;
+use futures::future::{BoxFuture, ready};
+use tokio_util::sync::CancellationToken;
 use watershed_api::Problem;
 use watershed_api::operations::Role;
+use watershed_callers::grants::ALL_INSTANCES;
+use watershed_callers::people::Attributes;
+use watershed_callers::{Grant, Grants, Level};
 
-/// An authenticated caller with roles.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An authenticated caller with access by instance.
+#[derive(Debug, Clone)]
 pub struct Caller {
     name: String,
-    roles: Vec<Role>,
+    grants: Grants,
+    is_owner: bool,
+    attributes: Attributes,
+    narrowing: Option<Narrowing>,
+    ended: CancellationToken,
+}
+
+/// The part of a caller's access that a narrowed token keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Narrowing {
+    /// Names of the allowed operations; none if all are allowed.
+    pub operations: Option<Vec<String>>,
+    /// Selection of the visible resources, in the language of `--select`; empty for all.
+    pub select: Vec<String>,
 }
 
 impl Caller {
-    /// Creates a caller with all roles; the name is shown in the history.
+    /// Creates a caller who may do everything on all instances and to whom no policy applies, such as the user who
+    /// started the service. The name is shown in the history.
     pub fn owner(name: impl Into<String>) -> Self {
+        let everything = Grants::one(ALL_INSTANCES, Grant::new(Level::Admin));
+        Self {
+            is_owner: true,
+            ..Self::with(name, everything)
+        }
+    }
+
+    /// Creates a caller with access by instance. Policies see a viewer without attributes.
+    pub fn with(name: impl Into<String>, grants: Grants) -> Self {
         Self {
             name: name.into(),
-            roles: vec![Role::Read, Role::Operate, Role::Edit, Role::Admin, Role::Query],
+            grants,
+            is_owner: false,
+            attributes: Attributes::new(),
+            narrowing: None,
+            ended: CancellationToken::new(),
         }
+    }
+
+    /// Sets the attributes that policies see.
+    #[must_use]
+    pub fn seen_as(mut self, attributes: Attributes) -> Self {
+        self.attributes = attributes;
+        self
+    }
+
+    /// Limits the caller to some operations and resources.
+    #[must_use]
+    pub fn narrowed(mut self, narrowing: Narrowing) -> Self {
+        self.narrowing = Some(narrowing);
+        self
+    }
+
+    /// Sets the token whose cancellation ends the caller's streams, as when access is revoked.
+    #[must_use]
+    pub fn until(mut self, ended: CancellationToken) -> Self {
+        self.ended = ended;
+        self
     }
 
     /// Returns the caller's name, as the history shows it.
@@ -27,14 +78,56 @@ impl Caller {
         &self.name
     }
 
-    /// Returns the caller's roles.
-    pub fn roles(&self) -> &[Role] {
-        &self.roles
+    /// Returns the caller's access by instance.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Returns the caller's access to an instance; none if the instance must appear not to exist.
+    pub fn on(&self, instance: &str) -> Option<Grant> {
+        self.grants.on(instance)
+    }
+
+    /// Returns the caller's roles on all instances.
+    pub fn roles(&self) -> Vec<Role> {
+        self.grants.everywhere().map(Grant::roles).unwrap_or_default()
+    }
+
+    /// Returns true if no policy applies to the caller.
+    pub fn is_owner(&self) -> bool {
+        self.is_owner
+    }
+
+    /// Returns the attributes that policies see.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// Returns the limits of a narrowed token; none if the caller has all that the grants give.
+    pub fn narrowing(&self) -> Option<&Narrowing> {
+        self.narrowing.as_ref()
+    }
+
+    /// Returns the token that is cancelled when the caller's access ends.
+    pub fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 }
 
-/// Function that authenticates a request by its head.
-///
-/// # Errors
-/// The problem with which a caller is turned away.
-pub type Identify = Arc<dyn Fn(&Parts) -> Result<Caller, Problem> + Send + Sync>;
+/// Authenticates requests. Functions from a request's head to a caller implement this trait.
+pub trait Identify: Send + Sync + 'static {
+    /// Returns the caller of a request, from the request's head.
+    ///
+    /// # Errors
+    /// The problem that the request is refused with.
+    fn identify<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Caller, Problem>>;
+}
+
+impl<F> Identify for F
+where
+    F: Fn(&Parts) -> Result<Caller, Problem> + Send + Sync + 'static,
+{
+    fn identify<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Caller, Problem>> {
+        Box::pin(ready(self(head)))
+    }
+}

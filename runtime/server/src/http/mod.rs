@@ -61,8 +61,9 @@ mod token;
 mod watch;
 mod words;
 
-pub use caller::{Caller, Identify};
+pub use caller::{Caller, Identify, Narrowing};
 pub use link::{Linked, router_by_link};
 pub use listen::{Door, Limits, Peer, Peers, bind, local_user, serve};
-pub use router::router;
+pub use router::{router, router_with};
 pub use service::Service;
+pub use watershed_callers::{Grant, Grants, Level};

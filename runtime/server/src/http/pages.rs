@@ -11,11 +11,11 @@ use super::service::{Served, Service};
 /// The documentation of all diagnostic codes.
 const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
 
-/// Lists the instances with their states.
-pub(super) async fn instances(service: &Service) -> Response {
+/// Lists the caller's instances with their states.
+pub(super) async fn instances(service: &Service, caller: &Caller) -> Response {
     answers::json(&InstancesPage {
         schema: InstancesPage::SCHEMA.to_owned(),
-        instances: service.entries().await,
+        instances: service.entries(caller).await,
     })
 }
 
@@ -24,7 +24,7 @@ pub(super) fn me(caller: &Caller) -> Response {
     answers::json(&Me {
         schema: Me::SCHEMA.to_owned(),
         principal: caller.name().to_owned(),
-        roles: caller.roles().to_vec(),
+        roles: caller.roles(),
     })
 }
 

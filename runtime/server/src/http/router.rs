@@ -17,7 +17,9 @@ use serde_json::Value;
 use watershed_api::http::openapi::{own_parameters, parameters};
 use watershed_api::http::routes::Words;
 use watershed_api::http::{At, Does, Method, ROUTES, Route, encoded};
+use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
+use watershed_callers::Grant;
 
 use super::answers::{self, Refused};
 use super::call::{Call, LONGEST_BODY, Unanswered, read};
@@ -31,15 +33,20 @@ use super::{guard, operations, pages};
 #[derive(Clone)]
 struct Context {
     service: Service,
-    identify: Identify,
+    identify: Arc<dyn Identify>,
 }
 
-/// Returns the routes of a service. `identify` authenticates requests. There is no default, since a server without
-/// authentication lets everybody in.
+/// Returns the routes of a service. `identify` authenticates requests by their head. There is no default, since a server
+/// without authentication lets everybody in.
 pub fn router<F>(service: Service, identify: F) -> Router
 where
     F: Fn(&Parts) -> Result<Caller, Problem> + Send + Sync + 'static,
 {
+    router_with(service, identify)
+}
+
+/// Returns the routes of a service, whose requests are authenticated asynchronously.
+pub fn router_with(service: Service, identify: impl Identify) -> Router {
     let context = Context {
         service,
         identify: Arc::new(identify),
@@ -64,7 +71,11 @@ where
     router
         .route(
             "/v1/instances",
-            get(async |State(context): State<Context>| pages::instances(&context.service).await),
+            get(
+                async |State(context): State<Context>, caller: axum::Extension<Caller>| {
+                    pages::instances(&context.service, &caller).await
+                },
+            ),
         )
         .route(
             "/v1/me",
@@ -127,7 +138,7 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
             .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
             .into_response();
     }
-    match (context.identify)(&parts) {
+    match context.identify.identify(&parts).await {
         Ok(caller) => drop(parts.extensions.insert(caller)),
         Err(problem) => return Refused::new(problem, base).into_response(),
     }
@@ -182,6 +193,15 @@ async fn another_method(State(context): State<Context>, request: Request) -> Res
         .into_response()
 }
 
+/// Returns the problem of a caller whose access to an instance lacks the role of a route.
+fn lacking(role: Role, grant: Grant, instance: &str) -> Problem {
+    let message = format!(
+        "this needs the role `{}` on `{instance}`, and you have `{grant}`",
+        role.name()
+    );
+    Problem::new(Code::NotAllowed, message).hint("an admin of the service gives roles")
+}
+
 /// An operation of the API's table, prepared as a route.
 #[derive(Clone)]
 struct Offered {
@@ -232,11 +252,13 @@ impl Offered {
         let (parts, body) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned();
         let caller = caller.ok_or_else(|| Problem::new(Code::NotAllowed, "nobody knows who asks"))?;
-        if !caller.roles().contains(&self.route.role) {
-            return Err(Problem::new(Code::NotAllowed, "this needs another role").into());
-        }
         let word = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
-        let open = &context.service.find(word("instance"))?;
+        let instance = word("instance");
+        let grant = context.service.grant(&caller, instance)?;
+        if !grant.allows(self.route.role) {
+            return Err(lacking(self.route.role, grant, instance).into());
+        }
+        let open = &context.service.find(instance)?;
         if let Some(held) = parts.extensions.get::<Held>() {
             held.hold(&open.instance);
         }
@@ -248,11 +270,7 @@ impl Offered {
             caller: &caller,
             headers: &parts.headers,
             raw: parts.uri.path(),
-            place: format!(
-                "{}/v1/instances/{}",
-                context.service.base(),
-                encoded(word("instance"))
-            ),
+            place: format!("{}/v1/instances/{}", context.service.base(), encoded(instance)),
         };
         let answered = match &self.route.does {
             Does::Own(own) => call.own(*own, &path, query, body).await,

@@ -8,8 +8,10 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::Health;
 use watershed_api::http::{InstanceEntry, ProblemDocument};
 use watershed_api::{Code, Problem};
+use watershed_callers::Grant;
 use watershed_locks::Unpoisoned;
 
+use super::caller::Caller;
 use super::requests::Requests;
 use crate::instance::Instance;
 use crate::report::health::own_error;
@@ -144,6 +146,27 @@ impl Service {
         self.body_within
     }
 
+    /// Returns the caller's access to an instance, whether or not the instance is open.
+    ///
+    /// # Errors
+    /// `unknown-name`, the same for an instance that does not exist and for one on which the caller has no role. Only
+    /// names that the caller may know are suggested.
+    pub(super) fn grant(&self, caller: &Caller, name: &str) -> Result<Grant, Problem> {
+        let instances = self.instances.read().unpoisoned();
+        let own = instances
+            .keys()
+            .map(String::as_str)
+            .filter(|name| caller.on(name).is_some());
+        let grant = caller.on(name).filter(|_| instances.contains_key(name));
+        grant.ok_or_else(|| {
+            let unknown = Problem::new(Code::UnknownName, format!("there is no instance `{name}`"));
+            match hints::nearest(name, own) {
+                Some(near) => unknown.hint(format!("did you mean `{near}`?")),
+                None => unknown,
+            }
+        })
+    }
+
     /// Finds an open instance by name.
     ///
     /// # Errors
@@ -154,14 +177,10 @@ impl Service {
             Some(Served::Open(open)) => Ok(open.clone()),
             Some(Served::Opening) => Err(opening(name)),
             Some(Served::Failed(problem)) => Err(problem.clone()),
-            None => {
-                let unknown = Problem::new(Code::UnknownName, format!("there is no instance `{name}`"));
-                let names = instances.keys().map(String::as_str);
-                Err(match hints::nearest(name, names) {
-                    Some(near) => unknown.hint(format!("did you mean `{near}`?")),
-                    None => unknown,
-                })
-            }
+            None => Err(Problem::new(
+                Code::UnknownName,
+                format!("there is no instance `{name}`"),
+            )),
         }
     }
 
@@ -172,11 +191,13 @@ impl Service {
         all.map(|(name, served)| (name.clone(), served.clone())).collect()
     }
 
-    /// Returns the documents of all instances.
-    pub(super) async fn entries(&self) -> Vec<InstanceEntry> {
-        let all = self.all();
-        let mut entries = Vec::with_capacity(all.len());
-        for (name, served) in all {
+    /// Returns the documents of the instances on which the caller has a role.
+    pub(super) async fn entries(&self, caller: &Caller) -> Vec<InstanceEntry> {
+        let mut entries = Vec::new();
+        for (name, served) in self.all() {
+            if caller.on(&name).is_none() {
+                continue;
+            }
             let closed = |problem: Problem| InstanceEntry {
                 name: name.clone(),
                 project: None,

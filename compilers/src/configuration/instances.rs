@@ -1,0 +1,123 @@
+//! The instances of a configuration.
+
+use std::collections::BTreeMap;
+
+use super::{INSTANCE, LATER_OF_INSTANCE, Placed, finish, placed};
+use crate::{
+    diagnostics::{Code, Findings},
+    text::names,
+    yaml::{Data, Entry, Fields, Map},
+};
+
+/// The longest name of an instance, in bytes.
+const LONGEST_NAME: usize = 63;
+
+/// An instance as it is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// Path of the project's folder.
+    pub project: Placed,
+    /// Name of the environment; none if not set.
+    pub environment: Option<Placed>,
+    /// Path of the instance's file of variables; none if not set.
+    pub env_file: Option<Placed>,
+}
+
+pub(super) fn instances(fields: &mut Fields<'_>) -> BTreeMap<String, Instance> {
+    let (at, has_key) = (fields.at(), fields.has("instances"));
+    let (map, at) = match fields.map("instances") {
+        Some(found) => found,
+        None if has_key => return BTreeMap::new(),
+        None => (Map::new(), at),
+    };
+    if map.is_empty() {
+        let message = "a service needs projects to serve under `instances`";
+        let hint = "name one: `instances: {shop: {project: /srv/shop, trust: full}}`";
+        fields
+            .findings()
+            .add_with_hint(at, Code::MissingKey, message, hint);
+    }
+    let mut found = BTreeMap::new();
+    for (name, entry) in map {
+        if !is_instance_name(&name) {
+            let message = format!("\"{name}\" can't be the name of an instance");
+            let hint = "names stand in paths: use letters, digits, `-`, `_` and `.`, beginning with a letter or digit";
+            fields
+                .findings()
+                .add_with_hint(entry.key_at, Code::InvalidName, message, hint);
+        }
+        if let Some(instance) = instance(&name, entry, fields.findings()) {
+            found.insert(name, instance);
+        }
+    }
+    found
+}
+
+fn is_instance_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    name.starts_with(|sign: char| sign.is_ascii_alphanumeric())
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(plain)
+}
+
+fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instance> {
+    let map = match entry.value.data {
+        Data::Map(map) => map,
+        Data::Null => Map::new(),
+        other => {
+            let message = format!("an instance is a mapping, not {}", other.type_name());
+            findings.add(entry.value.at, Code::WrongType, message);
+            return None;
+        }
+    };
+    let mut fields = Fields::new(map, entry.key_at, findings);
+    let project = placed(&mut fields, "project");
+    let is_from_git = fields.has("git");
+    if project.is_none() && !is_from_git {
+        let message = format!("the instance \"{name}\" names no folder");
+        let hint = "write `project:` with the folder of a project";
+        fields
+            .findings()
+            .add_with_hint(entry.key_at, Code::MissingKey, message, hint);
+    }
+    trust(name, &mut fields);
+    let (environment, env_file) = (
+        placed(&mut fields, "environment"),
+        placed(&mut fields, "env_file"),
+    );
+    finish(fields, &INSTANCE, &LATER_OF_INSTANCE);
+    Some(Instance {
+        project: project?,
+        environment,
+        env_file,
+    })
+}
+
+/// Checks the key `trust`. An explicit value is required, so that a later sandbox does not change the meaning of a
+/// file.
+fn trust(name: &str, fields: &mut Fields<'_>) {
+    let at = fields.at();
+    let hint = "`trust: full` lets the project's files do whatever the service's user may";
+    if !fields.has("trust") {
+        let message = format!("the instance \"{name}\" does not say how far its files are trusted");
+        return fields
+            .findings()
+            .add_with_hint(at, Code::MissingKey, message, hint);
+    }
+    if let Some(node) = fields.text_node("trust") {
+        let text = node.scalar_text().unwrap_or_default();
+        if text == "sandbox" {
+            let message = "`trust: sandbox` is not there yet";
+            fields
+                .findings()
+                .add_with_hint(node.at, Code::InvalidValue, message, hint);
+        } else if text != "full" {
+            let message = format!("\"trust\" can't be \"{text}\"");
+            let near = names::nearest(&text, ["full"]);
+            let hint = near.map_or(hint.to_owned(), |near| format!("did you mean `{near}`?"));
+            fields
+                .findings()
+                .add_with_hint(node.at, Code::InvalidValue, message, hint);
+        }
+    }
+}
