@@ -118,6 +118,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "watershed",
         &[
             "watershed-api",
+            "watershed-callers",
             "watershed-proto",
             "watershed-compilers",
             "watershed-controller",
@@ -140,6 +141,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "watershed",
             "watershed-api",
+            "watershed-callers",
             "watershed-compilers",
             "watershed-controller",
             "watershed-delivery",

@@ -24,7 +24,7 @@ pub enum Role {
 
 impl Role {
     /// Returns the role's name, as access is written in configurations and tokens.
-    pub fn name(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Operate => "operate",

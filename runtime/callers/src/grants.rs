@@ -104,7 +104,7 @@ impl Grant {
 
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.level.role().name())?;
+        f.write_str(self.level.role().as_str())?;
         match self.query && !Self::new(self.level).query {
             true => f.write_str("+query"),
             false => Ok(()),
@@ -133,7 +133,7 @@ impl FromStr for Grant {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let level = Level::ALL.into_iter().find(|level| level.role().name() == name);
+        let level = Level::ALL.into_iter().find(|level| level.role().as_str() == name);
         let level = level.ok_or_else(|| NoRole(text.to_owned()))?;
         let grant = Self::new(level);
         Ok(if query { grant.with_query() } else { grant })

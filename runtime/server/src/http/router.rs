@@ -197,7 +197,7 @@ async fn another_method(State(context): State<Context>, request: Request) -> Res
 fn lacking(role: Role, grant: Grant, instance: &str) -> Problem {
     let message = format!(
         "this needs the role `{}` on `{instance}`, and you have `{grant}`",
-        role.name()
+        role.as_str()
     );
     Problem::new(Code::NotAllowed, message).hint("an admin of the service gives roles")
 }
