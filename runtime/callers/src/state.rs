@@ -19,11 +19,12 @@ use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::{Answer, Begun, CallKey, KEY_MAX, KEYS_MAX};
-pub use audit::{AuditEntry, AuditPage};
+pub use audit::{AuditEntry, AuditPage, Audited};
+pub(crate) use tokens::BETWEEN_NOTES_MS;
 pub use tokens::{Listed, TOKENS_MAX};
 
 /// Migration scripts of the schema, one for each version.
-const MIGRATIONS: [&str; 1] = [include_str!("state/v1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("state/v1.sql"), include_str!("state/v2.sql")];
 
 /// An error of opening, reading or writing the state.
 #[derive(Debug, Error)]
@@ -86,6 +87,19 @@ impl State {
             .locking_mode(SqliteLockingMode::Exclusive)
             .foreign_keys(true)
             .busy_timeout(std::time::Duration::ZERO);
+        Self::begin_with(options, path).await
+    }
+
+    /// Creates a state that ends with the process.
+    ///
+    /// # Errors
+    /// When SQLite has no memory.
+    pub async fn in_memory() -> Result<Self, StateError> {
+        Self::begin_with(SqliteConnectOptions::new(), Path::new(":memory:")).await
+    }
+
+    /// Connects, locks the file for this process, and brings the schema up to date.
+    async fn begin_with(options: SqliteConnectOptions, path: &Path) -> Result<Self, StateError> {
         let in_use = |error: sqlx::Error| match is_busy(&error) {
             true => StateError::InUse {
                 path: path.to_owned(),

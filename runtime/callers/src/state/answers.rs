@@ -122,4 +122,19 @@ impl State {
             .await?;
         Ok(())
     }
+
+    /// Forgets a call that was not answered, so that its key may be used again.
+    ///
+    /// # Errors
+    /// When the state can't be written.
+    pub async fn forget(&self, call: CallKey<'_>) -> Result<(), StateError> {
+        let mut connection = self.connection().await;
+        sqlx::query("DELETE FROM answers WHERE principal = ? AND key = ? AND call = ? AND status IS NULL")
+            .bind(call.principal)
+            .bind(call.key)
+            .bind(call.call)
+            .execute(&mut *connection)
+            .await?;
+        Ok(())
+    }
 }

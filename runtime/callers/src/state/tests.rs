@@ -89,7 +89,7 @@ async fn a_newer_or_broken_file_is_refused_and_stays_as_it_is() {
         State::open(&path).await,
         Err(StateError::Newer {
             version: 99,
-            known: 1,
+            known: 2,
             ..
         })
     ));
@@ -106,9 +106,17 @@ async fn a_newer_or_broken_file_is_refused_and_stays_as_it_is() {
 async fn the_stored_file_of_each_version_opens() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("state.db");
-    // One with a row in each table, as version 1 wrote it.
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/src/state/v1.db"), &path).unwrap();
-    let state = State::open(&path).await.unwrap();
+    // Files with a row in each table, as each version wrote them.
+    for version in ["v1", "v2"] {
+        let file = format!("{}/src/state/{version}.db", env!("CARGO_MANIFEST_DIR"));
+        std::fs::copy(file, &path).unwrap();
+        let state = State::open(&path).await.unwrap();
+        assert_kept(&state).await;
+        state.close().await.unwrap();
+    }
+}
+
+async fn assert_kept(state: &State) {
     let [listed] = &state.tokens().await.unwrap()[..] else {
         panic!("one token");
     };
@@ -186,10 +194,16 @@ async fn s_api8_the_first_answer_is_given_again_for_a_day() {
         body: vec![0, 159, 7],
     };
     state.answered(call, &answer).await.unwrap();
+    state.forget(call).await.unwrap();
     assert_eq!(
         state.begin(call, || false, 24 * HOUR - 1).await.unwrap(),
-        Begun::Before(answer)
+        Begun::Before(answer),
+        "what was answered is not forgotten"
     );
+    let mut bob = key("bob", b"retry");
+    state.forget(bob).await.unwrap();
+    bob.call = b"another";
+    assert_eq!(state.begin(bob, || true, 3).await.unwrap(), Begun::Now, "after it was forgotten");
     assert_eq!(
         state
             .begin(key("ann", b"retry"), || false, 24 * HOUR)
@@ -211,10 +225,18 @@ async fn s_api20_the_audit_is_read_by_the_page_and_kept_for_ninety_days() {
         instance: Some("shop".into()),
         operation: "pause".into(),
         subject: Some("model/orders".into()),
-        refused: None,
+        request: None,
+        outcome: None,
     };
-    for day in 0..100 {
-        state.audit(&entry(day * 24 * HOUR)).await.unwrap();
+    let done = |at_ms: i64| AuditEntry {
+        outcome: Some("done".into()),
+        ..entry(at_ms)
+    };
+    for at_ms in (0..100).map(|day| day * 24 * HOUR) {
+        let number = state.audit(&entry(at_ms), Audited::CarriedOut).await.unwrap();
+        let last = state.audited(None, 1).await.unwrap().entries.remove(0);
+        assert_eq!(last, entry(at_ms), "stored before it is carried out");
+        state.audit_outcome(number, &done(at_ms)).await.unwrap();
     }
     let mut read = Vec::new();
     let mut before = None;
@@ -226,6 +248,6 @@ async fn s_api20_the_audit_is_read_by_the_page_and_kept_for_ninety_days() {
             break;
         }
     }
-    let expected: Vec<AuditEntry> = (10..100).rev().map(|day| entry(day * 24 * HOUR)).collect();
+    let expected: Vec<AuditEntry> = (10..100).rev().map(|day| done(day * 24 * HOUR)).collect();
     assert_eq!(read, expected);
 }

@@ -10,7 +10,7 @@ use crate::token::Token;
 /// The most tokens that are stored.
 pub const TOKENS_MAX: i64 = 10_000;
 /// The shortest interval between two updates of a token's last use, in milliseconds, which bounds the writes.
-const BETWEEN_NOTES_MS: i64 = 60_000;
+pub(crate) const BETWEEN_NOTES_MS: i64 = 60_000;
 
 /// A stored token with its history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
