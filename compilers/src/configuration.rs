@@ -4,6 +4,7 @@
 //! should be is looked at by whoever opens them.
 
 mod address;
+mod auth;
 mod instances;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::{
 };
 
 pub use address::{is_host, plain_base};
+pub use auth::{Auth, GivenToken, read_tokens};
 pub use instances::Instance;
 
 blocks! {
@@ -25,6 +27,8 @@ blocks! {
         "listen": Text, "The address of this machine and the port at which the service answers; `127.0.0.1:7437` unless set.";
         "hosts": Texts, "Names under which the service is reached, besides those of this machine itself.";
         "base": Text, "The path below which everything stands, as behind a proxy.";
+        "state": Text, "The folder of the service's own state: tokens, the audit log, answers to calls with an idempotency key. With `auth` and without this key, a folder beside this file.";
+        "auth": Block(&auth::AUTH), "Who may ask. Without it the user who started the service, and nobody else.";
         "instances": Map(&Block(&INSTANCE)), "The projects, each under the name that it has in paths.";
     }
 
@@ -38,9 +42,7 @@ blocks! {
 }
 
 /// Top-level keys that are reserved for later versions.
-const LATER: [&str; 9] = [
-    "auth", "egress", "embed", "limits", "mcp", "proxies", "sql", "state", "tls",
-];
+const LATER: [&str; 7] = ["egress", "embed", "limits", "mcp", "proxies", "sql", "tls"];
 /// Keys of an instance that are reserved for later versions.
 const LATER_OF_INSTANCE: [&str; 5] = ["extensions", "git", "reach", "remote_edit", "weight"];
 
@@ -53,6 +55,10 @@ pub struct Configuration {
     pub hosts: Vec<String>,
     /// Path prefix of the service, without a slash at its end.
     pub base: String,
+    /// Folder of the service's state; none if not set.
+    pub state: Option<Placed>,
+    /// Ways in which callers are recognised; none if only the user who started the service is let in.
+    pub auth: Option<Auth>,
     /// Instances by name.
     pub instances: BTreeMap<String, Instance>,
 }
@@ -124,6 +130,8 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
         listen: address::listen(&mut fields),
         hosts: address::hosts(&mut fields),
         base: address::base(&mut fields),
+        state: auth::state(&mut fields),
+        auth: auth::auth(&mut fields),
         instances: instances::instances(&mut fields),
     };
     finish(fields, &CONFIGURATION, &LATER);

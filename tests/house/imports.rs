@@ -152,6 +152,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-managers",
             "watershed-metrics",
             "watershed-outputs",
+            "watershed-outside",
             "watershed-reconcilers",
             "watershed-shim",
         ],

@@ -88,8 +88,10 @@ impl Tokens {
 
     /// Replaces the tokens of the file. Tokens that stand there no more, or otherwise, end.
     pub fn replace_file(&self, of_file: Vec<Token>) {
-        let mut of_file: HashMap<String, Token> =
-            of_file.into_iter().map(|token| (token.id.clone(), token)).collect();
+        let mut of_file: HashMap<String, Token> = of_file
+            .into_iter()
+            .map(|token| (token.id.clone(), token))
+            .collect();
         let mut known = self.known.write().unpoisoned();
         known.retain(|id, known| {
             let stays = known.origin == Origin::State || of_file.get(id) == Some(&*known.live.token);
@@ -193,7 +195,11 @@ impl Tokens {
             of_file.map(|known| Token::clone(&known.live.token)).collect()
         };
         of_file.sort_by(|one, other| one.id.cmp(&other.id));
-        all.extend(of_file.into_iter().map(|token| (of_operator(token), Origin::File)));
+        all.extend(
+            of_file
+                .into_iter()
+                .map(|token| (of_operator(token), Origin::File)),
+        );
         Ok(all)
     }
 }
@@ -241,7 +247,10 @@ mod tests {
         let foreign = Token::mint(wanted("kept"));
         assert!(found(&foreign.text, 0).is_none());
         let (_, secret) = kept.text.rsplit_once('_').unwrap();
-        assert!(Presented::of_parts(&lost.token.id, secret).is_none(), "of another id");
+        assert!(
+            Presented::of_parts(&lost.token.id, secret).is_none(),
+            "of another id"
+        );
         assert_eq!(tokens.revoke(&lost.token.id, 5).await.unwrap(), Revoked::Done);
         assert!(stream.ended.is_cancelled() && found(&lost.text, 0).is_none());
         assert_eq!(tokens.revoke(&lost.token.id, 6).await.unwrap(), Revoked::Unknown);
@@ -266,7 +275,10 @@ mod tests {
         let mut wider = all[1].clone();
         wider.roles = Grants::one("shop", Grant::new(Level::Admin));
         tokens.replace_file(vec![all[0].clone(), wider]);
-        assert_eq!(live.each_ref().map(CancellationToken::is_cancelled), [false, true, true]);
+        assert_eq!(
+            live.each_ref().map(CancellationToken::is_cancelled),
+            [false, true, true]
+        );
         let found = minted.each_ref().map(|minted| {
             let found = tokens.find(&Presented::read(&minted.text).unwrap(), 0);
             found.is_some()
@@ -277,7 +289,13 @@ mod tests {
     #[tokio::test]
     async fn uses_are_noted_once_a_minute_without_the_state_being_asked() {
         let tokens = opened(Vec::new()).await;
-        let id = tokens.create(wanted("a"), "ann", 0).await.unwrap().unwrap().token.id;
+        let id = tokens
+            .create(wanted("a"), "ann", 0)
+            .await
+            .unwrap()
+            .unwrap()
+            .token
+            .id;
         let mut due = Vec::new();
         for now in [5, 6, 60_004, 60_005, 7] {
             let is_due = tokens.is_use_due(&id, now);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use watershed::http::{Door, Peers, Service, bind, local_user, router, router_by_link};
+use watershed::http::{Bearers, Door, Peers, Service, bind, local_user, router, router_by_link, router_with};
 use watershed_api::Exit;
 use watershed_api::http::encoded;
 use watershed_compilers::configuration::{is_host, plain_base};
@@ -24,6 +24,18 @@ pub(super) struct Place {
     pub(super) base: String,
     pub(super) hosts: Vec<String>,
     pub(super) auth: Auth,
+    /// Authentication by the configuration; none if one person is let in, as `auth` says.
+    pub(super) gate: Option<Gate>,
+}
+
+/// Authentication of callers by the configuration of a service.
+#[derive(Clone)]
+pub(super) struct Gate(pub(super) Bearers);
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
+    }
 }
 
 impl Place {
@@ -53,6 +65,7 @@ impl Place {
             base: base.to_owned(),
             hosts: hosts.iter().chain(&options.hosts).cloned().collect(),
             auth: options.auth.unwrap_or_default(),
+            gate: None,
         })
     }
 
@@ -101,9 +114,10 @@ impl Listening {
         });
         let address = format!("http://{bound}{base}");
         console.note(&format!("answers at {address}\n"));
-        let (routes, peers) = match place.auth {
-            Auth::User => (router(service.clone(), local_user), Peers::OfUser),
-            Auth::Link => {
+        let (routes, peers) = match (&place.gate, place.auth) {
+            (Some(Gate(tokens)), _) => (router_with(service.clone(), tokens.clone()), Peers::All),
+            (None, Auth::User) => (router(service.clone(), local_user), Peers::OfUser),
+            (None, Auth::Link) => {
                 let linked = router_by_link(service.clone(), &bound.port().to_string());
                 // Without this line nobody gets in.
                 console.say(&format!("open this link, once: http://{bound}{}\n", linked.path));

@@ -1,7 +1,9 @@
 //! The command `serve`: keeps many projects converged in one process, and serves them over HTTP.
 
 mod configuration;
+mod tokens;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,19 +11,22 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use watershed::http::Service;
+use watershed::http::{Bearers, Service, State, Tokens};
 use watershed::program::{Stop, chain, forget_early_end, state_problem};
 use watershed::{Files, Instance, Options, Runtime};
 use watershed_api::{Code, Exit, Problem};
+use watershed_callers::state::StateError;
 
 use self::configuration::{Checked, Served};
 use super::args::{Format, Serve, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::listen::{Listening, Place};
+use super::listen::{Gate, Listening, Place};
 use super::{memory, session, signals};
 use watershed::socket::Listener;
 
+/// Name of the file of the service's state.
+const STATE: &str = "service.db";
 /// Delay before a project that failed to open is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -45,11 +50,25 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         console.note(&format!("{file} is as it should be: {number} {projects}\n"));
         return Ok(Exit::Converged);
     }
-    let place = Place::new(checked.listen, &checked.base, &checked.hosts, &args.reached)?;
+    let mut place = Place::new(checked.listen, &checked.base, &checked.hosts, &args.reached)?;
+    if checked.tokens.is_some() && args.reached.auth.is_some() {
+        let message = "`--auth` says that one person is let in, and the configuration's `auth` that callers have tokens";
+        return Err(Failure::usage(message).hint("leave one of them out"));
+    }
     super::block_on(async {
         let stop = Stop::default();
         signals::stop_on_signals(stop.clone())?;
-        let service = place.service();
+        let mut service = place.service();
+        if let Some(folder) = &checked.state {
+            let state = Arc::new(open_state(folder).await?);
+            service = service.keeping(Arc::clone(&state));
+            if let Some(of_file) = checked.tokens.clone() {
+                let opened = Tokens::open(state, of_file).await;
+                let tokens = Arc::new(opened.map_err(|error| state_failure(folder, error))?);
+                place.gate = Some(Gate(Bearers::new(Arc::clone(&tokens))));
+                service = service.with_tokens(tokens);
+            }
+        }
         for served in &checked.instances {
             service.put_opening(&served.name);
         }
@@ -68,6 +87,40 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         keep_all(console, shared, checked, &service, &closing, &page_of).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
+}
+
+/// Opens the state of the service, in a folder of its own.
+async fn open_state(folder: &Path) -> Result<State, Failure> {
+    let mut making = std::fs::DirBuilder::new();
+    making.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut making, 0o700);
+    making.create(folder).map_err(|error| Failure {
+        exit: Exit::StateFolder,
+        error: anyhow::Error::new(error).context(format!("can't make the folder `{}`", folder.display())),
+        hint: Some("name another folder by `state` in the configuration".to_owned()),
+    })?;
+    let opened = State::open(&folder.join(STATE)).await;
+    opened.map_err(|error| state_failure(folder, error))
+}
+
+fn state_failure(folder: &Path, error: StateError) -> Failure {
+    let (exit, hint) = match error {
+        StateError::InUse { .. } => (
+            Exit::NotNow,
+            "end the other service, or name another folder by `state`",
+        ),
+        StateError::Newer { .. } => (Exit::StateFolder, "run the newer version again"),
+        _ => (
+            Exit::StateFolder,
+            "look at the folder's disk and owner, or restore it from a backup",
+        ),
+    };
+    Failure {
+        exit,
+        error: anyhow::Error::new(error).context(format!("can't open the state in `{}`", folder.display())),
+        hint: Some(hint.to_owned()),
+    }
 }
 
 /// Refuses options that apply to a single project.

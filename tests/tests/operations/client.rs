@@ -101,11 +101,14 @@ impl Client {
 
     /// Begins to read a stream of events.
     pub(crate) async fn events(self, path: &str, last: Option<&str>) -> Events {
+        let last = last.map(|id| format!("last-event-id: {id}\r\n"));
+        self.events_with(path, &last.unwrap_or_default()).await
+    }
+
+    /// Begins to read a stream of events, with lines of the head.
+    pub(crate) async fn events_with(self, path: &str, more: &str) -> Events {
         let mut stream = TcpStream::connect(self.0).await.expect("it listens");
-        let last = last
-            .map(|id| format!("last-event-id: {id}\r\n"))
-            .unwrap_or_default();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{last}\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{more}\r\n");
         stream.write_all(head.as_bytes()).await.expect("it reads");
         let mut events = Events {
             stream: BufReader::new(stream),

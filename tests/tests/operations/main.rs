@@ -7,6 +7,7 @@
 //! | `believers` | readers of the stream to whom everything happens |
 //! | `cases` | a good request for each operation |
 //! | `attacks` | requests that no program of ours sends |
+//! | `access` | tokens, the audit log, and keys of calls |
 //! | `clients` | clients that generators make, and those that people use |
 //! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
@@ -18,6 +19,7 @@
 //! | `stream` | the stream of changes, which misses nothing |
 //! | `table` | the same answer wherever the project is, each with its schema |
 
+mod access;
 mod attacks;
 mod believers;
 mod cases;

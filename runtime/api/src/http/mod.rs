@@ -6,12 +6,14 @@
 //! | [`actions`] | hints, as calls that a program can make |
 //! | [`forms`] | what a path takes as its query or body, and the input of an operation that becomes of that |
 //! | [`Limit`] | the number of entries of an answer |
+//! | [`access`] | paths of the service itself: who asks, tokens, the audit log |
 //! | [`own`] | inputs and documents of what HTTP alone has: pages, requests under way, the stream of changes |
 //! | [`openapi`] | the OpenAPI document, made from the table and the schemas of documents |
 //! | [`page`] | the page of the documentation, made from the table |
 //!
 //! A path decides nothing: it is another spelling of an operation, whose handler, role and document it has.
 
+pub mod access;
 mod actions;
 mod at;
 pub mod forms;
@@ -21,11 +23,12 @@ pub mod own;
 pub mod page;
 pub mod routes;
 
+pub use access::{Me, SERVICE_PATHS, ServicePath};
 pub use actions::actions;
 pub use at::{At, encoded};
 pub use limit::Limit;
 pub use own::{
-    Accepted, DiagnosticsDocument, EventsTaken, FileEntry, FilesDocument, InstanceEntry, InstancesPage, Me,
-    Page, ProblemDocument, RequestDocument, RequestState, Touched, TreeDocument, TreeHealth,
+    Accepted, DiagnosticsDocument, EventsTaken, FileEntry, FilesDocument, InstanceEntry, InstancesPage, Page,
+    ProblemDocument, RequestDocument, RequestState, Touched, TreeDocument, TreeHealth,
 };
 pub use routes::{Does, Method, ROUTES, Route};

@@ -5,10 +5,11 @@ use schemars::transform::{ReplaceBoolSchemas, transform_subschemas};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::access::{SERVICE_PATHS, ServicePath};
 use super::forms::Selected;
 use super::own::{
-    Accepted, DiagnosticsDocument, EventsTaken, FilesDocument, InstancesPage, Me, Page, ProblemDocument,
-    RequestDocument, Touched, TreeDocument,
+    Accepted, DiagnosticsDocument, EventsTaken, FilesDocument, Page, ProblemDocument, RequestDocument,
+    Touched, TreeDocument,
 };
 use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
 use crate::documents::{ResourceDocument, RunDocument};
@@ -32,11 +33,9 @@ pub fn document() -> Value {
         let described = writer.route(route);
         add(&mut paths, path, route.method, described);
     }
-    for (path, id, summary, schema) in writer.above() {
-        let answer =
-            json!({ "description": "The document.", "content": content("application/json", schema) });
-        let described = json!({ "operationId": id, "summary": summary, "responses": with_problem(json!({ "200": answer })) });
-        add(&mut paths, path.to_owned(), Method::Get, described);
+    for path in SERVICE_PATHS {
+        let described = writer.service_path(path);
+        add(&mut paths, path.path.to_owned(), path.method, described);
     }
     json!({
         "openapi": "3.1.0",
@@ -53,8 +52,13 @@ pub fn document() -> Value {
 
 /// Returns the parameters of an operation's query or body, by name, each with its schema.
 pub fn parameters(offer: &Offer) -> Vec<(String, Value)> {
+    properties(offer.form)
+}
+
+/// Returns the properties of a form, by name, each with its schema.
+pub(super) fn properties(form: fn(&mut SchemaGenerator) -> Schema) -> Vec<(String, Value)> {
     let mut writer = Writer::new();
-    let schema = (offer.form)(&mut writer.generator);
+    let schema = form(&mut writer.generator);
     writer.properties(&schema)
 }
 
@@ -102,22 +106,33 @@ impl Writer {
         self.generator.subschema_for::<T>().to_value()
     }
 
-    /// Returns the paths outside of instances, each with its operation id, summary and the schema of its answer.
-    fn above(&mut self) -> Vec<(&'static str, &'static str, &'static str, Value)> {
-        vec![
-            (
-                "/v1/instances",
-                "get_instances",
-                "Lists the instances of the service",
-                self.schema::<InstancesPage>(),
-            ),
-            (
-                "/v1/me",
-                "get_me",
-                "Tells who asks, and what the one may do",
-                self.schema::<Me>(),
-            ),
-        ]
+    fn service_path(&mut self, path: &ServicePath) -> Value {
+        let document = (path.document)(&mut self.generator).to_value();
+        let answer =
+            json!({ "description": "The document.", "content": content("application/json", document) });
+        let status = path.status.to_string();
+        let mut described = json!({
+            "operationId": path.id,
+            "summary": path.summary,
+            "responses": with_problem(json!({ status: answer })),
+        });
+        let mut parameters: Vec<Value> = named_in(path.path).map(of_path).collect();
+        parameters.extend(path.query.iter().map(|(name, description)| {
+            let schema = json!({ "type": "string" });
+            json!({ "name": name, "in": "query", "description": description, "schema": schema })
+        }));
+        if path.method == Method::Post {
+            parameters.push(idempotency_key());
+        }
+        if !parameters.is_empty() {
+            described["parameters"] = Value::Array(parameters);
+        }
+        if let Some(form) = path.form {
+            let schema = form(&mut self.generator).to_value();
+            described["requestBody"] =
+                json!({ "required": true, "content": content("application/json", schema) });
+        }
+        described
     }
 
     fn schemas(mut self) -> Value {
@@ -135,6 +150,7 @@ impl Writer {
             "operationId": route.id(),
             "summary": route.summary,
             "x-role": route.role,
+            "x-operation": route.name(),
         });
         if let Some(offer) = offer_of(&route.does) {
             match route.words() {
@@ -163,6 +179,9 @@ impl Writer {
                 "Prefer",
                 "`wait=N` waits up to N seconds, at most 60, for the end of the work.",
             ));
+        }
+        if route.changes() {
+            parameters.push(idempotency_key());
         }
         described["parameters"] = Value::Array(parameters);
         described["responses"] = with_problem(self.responses(route));
@@ -346,15 +365,30 @@ fn header(name: &str, description: &str) -> Value {
     json!({ "name": name, "in": "header", "description": description, "schema": { "type": "string" } })
 }
 
+fn idempotency_key() -> Value {
+    header(
+        "Idempotency-Key",
+        "A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice.",
+    )
+}
+
 fn path_parameters(path: &str) -> Vec<Value> {
-    let instance = std::iter::once("instance");
+    std::iter::once("instance")
+        .chain(named_in(path))
+        .map(of_path)
+        .collect()
+}
+
+/// Returns the names of the parameters in a path.
+fn named_in(path: &str) -> impl Iterator<Item = &str> {
     let named = path
         .split('/')
         .filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'));
-    let names = instance.chain(named.map(|name| name.trim_start_matches('*')));
-    let parameter =
-        |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
-    names.map(parameter).collect()
+    named.map(|name| name.trim_start_matches('*'))
+}
+
+fn of_path(name: &str) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
 }
 
 /// Returns the query parameters of a path that has no operation behind it.

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::actions::actions;
 use crate::documents::{Action, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time};
 use crate::hint::Hint;
-use crate::operations::Role;
 use crate::problem::{Mistake, Problem};
 
 /// A page of the list of resources, ordered by kind and name.
@@ -200,22 +199,6 @@ pub struct InstanceEntry {
     pub health: Option<Health>,
     /// Reason why the instance could not be opened; null if it is open.
     pub problem: Option<ProblemDocument>,
-}
-
-/// The identity and roles of the caller.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Me {
-    /// Name and version of this form: `watershed.me/1`.
-    pub schema: String,
-    /// Name of the caller in the history and the audit log.
-    pub principal: String,
-    /// Roles that the caller has.
-    pub roles: Vec<Role>,
-}
-
-impl Me {
-    /// The value of `schema` in documents of this form.
-    pub const SCHEMA: &str = "watershed.me/1";
 }
 
 /// A problem in the form of RFC 9457.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::openapi::{own_parameters, parameters};
+use schemars::{Schema, SchemaGenerator};
+
+use super::access::SERVICE_PATHS;
+use super::openapi::{own_parameters, parameters, properties};
 use super::routes::{Does, Offer, Own, ROUTES, Route, Words};
 
 /// Returns the generated part of `docs/api.md`: a table of all paths, and an example with `curl` for each.
@@ -17,6 +20,16 @@ pub fn page() -> String {
             route.summary,
             role(route),
             answer(route)
+        );
+    }
+    page.push_str("\n## Paths of the service\n\n| path | does | needs | answers with |\n|---|---|---|---|\n");
+    for path in SERVICE_PATHS {
+        let (method, summary) = (path.method.name(), path.summary);
+        let (access, status) = (path.access, path.status);
+        let _ = writeln!(
+            page,
+            "| `{method} {}` | {summary}. | {access} | {status} |",
+            path.path
         );
     }
     page.push_str("\n## What each path takes\n");
@@ -39,7 +52,40 @@ pub fn page() -> String {
             let _ = writeln!(page, "| `{name}` | {description} |");
         }
     }
+    for path in SERVICE_PATHS {
+        let place = if path.form.is_some() { "body" } else { "query" };
+        let words = path.form.map(properties_of).unwrap_or_default();
+        let query = path.query.iter();
+        let words: Vec<(String, String)> = query
+            .map(|(name, meaning)| ((*name).to_owned(), (*meaning).to_owned()))
+            .chain(words)
+            .collect();
+        if words.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            page,
+            "\n### {} {}\n\n| {place} | |\n|---|---|\n",
+            path.method.name(),
+            path.path
+        );
+        for (name, description) in words {
+            let _ = writeln!(page, "| `{name}` | {description} |");
+        }
+    }
     page
+}
+
+fn properties_of(form: fn(&mut SchemaGenerator) -> Schema) -> Vec<(String, String)> {
+    let words = properties(form).into_iter();
+    words
+        .map(|(name, schema)| {
+            (
+                name,
+                schema["description"].as_str().unwrap_or_default().to_owned(),
+            )
+        })
+        .collect()
 }
 
 fn shown(route: &Route) -> String {

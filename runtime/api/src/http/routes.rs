@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::forms::{self, Form, Selected};
 use crate::code::Code;
-use crate::operations::{Info, Operation as _, Request, Role};
+use crate::operations::{Info, Manner, Operation as _, Request, Role};
 use crate::problem::Problem;
 
 /// The HTTP method of a path.
@@ -16,6 +16,8 @@ pub enum Method {
     Get,
     /// A request that starts work, or a question whose arguments are in the body.
     Post,
+    /// A request that removes something.
+    Delete,
 }
 
 impl Method {
@@ -24,6 +26,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Delete => "DELETE",
         }
     }
 }
@@ -92,6 +95,25 @@ pub enum Own {
     Events,
 }
 
+impl Own {
+    /// Returns the name of the part, among the names of operations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Resource => "resource",
+            Self::Tree => "tree",
+            Self::Diagnostics => "diagnostics",
+            Self::Files => "files",
+            Self::File => "file",
+            Self::Public => "public",
+            Self::Watch => "watch",
+            Self::Request => "request",
+            Self::Backup => "backup",
+            Self::Events => "event",
+        }
+    }
+}
+
 /// A path of the HTTP API: one line of the table.
 #[derive(Clone, Copy)]
 pub struct Route {
@@ -118,10 +140,31 @@ impl Route {
         }
     }
 
+    /// Returns the name of the operation, by which tokens are narrowed and the audit log calls the path.
+    pub fn name(&self) -> &'static str {
+        match &self.does {
+            Does::Own(own) => own.name(),
+            Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
+                offer.info.name
+            }
+        }
+    }
+
+    /// Returns true if the path may change something, so that its calls are audited and may have an idempotency key.
+    pub fn changes(&self) -> bool {
+        let changes = match &self.does {
+            Does::Own(own) => matches!(own, Own::Backup | Own::Events),
+            Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
+                offer.info.manner != Manner::Reads
+            }
+        };
+        changes && self.method != Method::Get
+    }
+
     /// Returns the place of the path's arguments: query or body.
     pub fn words(&self) -> Words {
         match self.method {
-            Method::Get => Words::Query,
+            Method::Get | Method::Delete => Words::Query,
             Method::Post => Words::Body,
         }
     }

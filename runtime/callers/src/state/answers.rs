@@ -10,6 +10,8 @@ const KEPT_MS: i64 = 24 * 3_600_000;
 pub const KEY_MAX: usize = 255;
 /// The most idempotency keys that are kept for a principal.
 pub const KEYS_MAX: i64 = 10_000;
+/// The most bytes of answers that are kept for a principal.
+const BYTES_MAX: i64 = 64 << 20;
 
 /// A call with an idempotency key.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +46,7 @@ pub enum Begun {
     Working,
     /// The key was used for another call.
     Another,
-    /// The principal has [`KEYS_MAX`] keys already.
+    /// The principal has [`KEYS_MAX`] keys already, or answers to them that are too large together.
     TooMany,
 }
 
@@ -88,14 +90,15 @@ impl State {
         }
         let added = sqlx::query(
             "INSERT INTO answers (principal, key, call, begun_ms) SELECT ?, ?, ?, ? \
-             WHERE (SELECT count(*) FROM answers WHERE principal = ?) < ?",
+             WHERE (SELECT count(*) < ? AND coalesce(sum(length(body)), 0) < ? FROM answers WHERE principal = ?)",
         )
         .bind(call.principal)
         .bind(call.key)
         .bind(call.call)
         .bind(now_ms)
-        .bind(call.principal)
         .bind(KEYS_MAX)
+        .bind(BYTES_MAX)
+        .bind(call.principal)
         .execute(&mut *connection)
         .await?;
         Ok(if added.rows_affected() == 1 {

@@ -203,7 +203,11 @@ async fn s_api8_the_first_answer_is_given_again_for_a_day() {
     let mut bob = key("bob", b"retry");
     state.forget(bob).await.unwrap();
     bob.call = b"another";
-    assert_eq!(state.begin(bob, || true, 3).await.unwrap(), Begun::Now, "after it was forgotten");
+    assert_eq!(
+        state.begin(bob, || true, 3).await.unwrap(),
+        Begun::Now,
+        "after it was forgotten"
+    );
     assert_eq!(
         state
             .begin(key("ann", b"retry"), || false, 24 * HOUR)

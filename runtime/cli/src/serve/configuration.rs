@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use watershed::program::finding;
 use watershed_api::http::DiagnosticsDocument;
-use watershed_compilers::configuration::{self, Instance, Placed};
+use watershed_callers::Token;
+use watershed_compilers::configuration::{self, Configuration, Instance, Placed};
 use watershed_compilers::diagnostics::{Colour, draw};
 use watershed_compilers::{Code, Diagnostic};
 use watershed_drivers::regular;
@@ -28,6 +29,10 @@ pub(super) struct Checked {
     pub(super) listen: SocketAddr,
     pub(super) hosts: Vec<String>,
     pub(super) base: String,
+    /// Folder of the service's state; none if the service keeps none.
+    pub(super) state: Option<PathBuf>,
+    /// Tokens of the file of tokens; none if only the user who started the service is let in.
+    pub(super) tokens: Option<Vec<Token>>,
     pub(super) instances: Vec<Served>,
 }
 
@@ -139,6 +144,8 @@ impl<'f> Reading<'f> {
             .map(|(name, instance)| (name, self.folder_of(&instance.project)))
             .collect();
         self.refuse_overlaps(&read.instances, &folders);
+        let state = self.state(&read, &folders);
+        let tokens = self.tokens(&read, &folders);
         let mut instances = Vec::new();
         for (name, instance) in &read.instances {
             let served = Served {
@@ -153,11 +160,13 @@ impl<'f> Reading<'f> {
             listen: read.listen.or_else(|| ADDRESS.parse().ok())?,
             hosts: read.hosts,
             base: read.base,
+            state,
+            tokens,
             instances,
         })
     }
 
-    fn mistake(&mut self, place: &Placed, code: Code, message: String, hint: &str) {
+    pub(super) fn mistake(&mut self, place: &Placed, code: Code, message: String, hint: &str) {
         self.found.push(Diagnostic {
             path: self.file.display().to_string(),
             span: place.span,
@@ -228,33 +237,121 @@ impl<'f> Reading<'f> {
 
     /// Reads the variables of an instance's file, which only its owner may be able to read.
     fn variables(&mut self, instance: &Instance) -> BTreeMap<String, String> {
-        let Some(named) = &instance.env_file else {
+        let named = instance.env_file.as_ref();
+        let Some((named, bytes)) = named.and_then(|named| Some((named, self.private_file(named)?))) else {
             return BTreeMap::new();
         };
-        let file = self.folder.join(&named.text);
-        let shown = file.display();
-        let read = std::fs::metadata(&file)
-            .map_err(|error| error.to_string())
-            .and_then(|about| {
-                let bytes = regular::read(&file, LARGEST).map_err(|error| error.to_string())?;
-                Ok((about.mode(), bytes))
-            });
-        let (mode, bytes) = match read {
-            Ok(read) => read,
+        let shown = self.path(named).display().to_string();
+        let (variables, found) = configuration::read_variables(&shown, &bytes);
+        self.found_in_variables.extend(found);
+        variables
+    }
+
+    /// Returns the folder of the service's state: the one that is named, or with `auth` one beside the configuration.
+    fn state(&mut self, read: &Configuration, folders: &BTreeMap<&String, PathBuf>) -> Option<PathBuf> {
+        let folder = match &read.state {
+            Some(named) => self.path(named),
+            None if read.auth.is_some() => self.file.with_extension("state"),
+            None => return None,
+        };
+        let folder = resolved(&folder);
+        if let Some(name) = above(&folder, folders) {
+            let place = read.state.as_ref().unwrap_or(&read.instances[name].project);
+            let message = format!(
+                "the state of the service would lie in the folder of \"{name}\", which its files reach"
+            );
+            self.mistake(
+                place,
+                Code::ConflictingKeys,
+                message,
+                "name another folder by `state`",
+            );
+        }
+        let others = std::fs::metadata(&folder).is_ok_and(|about| about.mode() & 0o022 != 0);
+        if let Some(place) = read.state.as_ref().filter(|_| others) {
+            let message = format!("others than its owner may write into `{}`", folder.display());
+            let hint = format!("`chmod 700 {}`", folder.display());
+            self.mistake(place, Code::InvalidValue, message, &hint);
+        }
+        Some(folder)
+    }
+
+    /// Reads the file of tokens; none without `auth`.
+    fn tokens(&mut self, read: &Configuration, folders: &BTreeMap<&String, PathBuf>) -> Option<Vec<Token>> {
+        let Some(named) = &read.auth.as_ref()?.tokens else {
+            return Some(Vec::new());
+        };
+        let path = self.path(named);
+        if let Some(name) = above(&resolved(&path), folders) {
+            let message =
+                format!("the file of tokens lies in the folder of \"{name}\", which its files reach");
+            self.mistake(
+                named,
+                Code::ConflictingKeys,
+                message,
+                "move the file out of the project",
+            );
+        }
+        // Whoever may change the link would say who gets in.
+        if path.is_symlink() {
+            let message = format!("`{}` is a link", path.display());
+            self.mistake(named, Code::InvalidValue, message, "name the file itself");
+        }
+        let bytes = self.private_file(named)?;
+        let instances = read.instances.keys().map(String::as_str).collect();
+        let (tokens, found) = super::tokens::read(&path.display().to_string(), &bytes, &instances);
+        self.found_in_variables.extend(found);
+        Some(tokens)
+    }
+
+    /// Returns the path of a file that the configuration names.
+    pub(super) fn path(&self, named: &Placed) -> PathBuf {
+        self.folder.join(&named.text)
+    }
+
+    /// Reads a file that the configuration names; none if it can't be read.
+    pub(super) fn read_file(&mut self, named: &Placed) -> Option<Vec<u8>> {
+        let file = self.path(named);
+        match regular::read(&file, LARGEST) {
+            Ok(bytes) => Some(bytes),
             Err(error) => {
-                let message = format!("can't read `{shown}`: {error}");
+                let message = format!("can't read `{}`: {error}", file.display());
                 let hint = "a relative path starts from the folder of the configuration";
                 self.mistake(named, Code::Unreadable, message, hint);
-                return BTreeMap::new();
+                None
             }
-        };
-        if mode & 0o077 != 0 {
+        }
+    }
+
+    /// Reads a file of secrets, which only its owner may be able to read or write; none if it can't be read.
+    pub(super) fn private_file(&mut self, named: &Placed) -> Option<Vec<u8>> {
+        let bytes = self.read_file(named)?;
+        let file = self.path(named);
+        if std::fs::metadata(&file).is_ok_and(|about| about.mode() & 0o077 != 0) {
+            let shown = file.display();
             let message = format!("others than its owner may read or write `{shown}`, which has secrets");
             let hint = format!("`chmod 600 {shown}`");
             self.mistake(named, Code::InvalidValue, message, &hint);
         }
-        let (variables, found) = configuration::read_variables(&shown.to_string(), &bytes);
-        self.found_in_variables.extend(found);
-        variables
+        Some(bytes)
     }
+}
+
+/// Returns an absolute path with the links of all folders that exist resolved.
+fn resolved(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let known = whole
+        .ancestors()
+        .find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+    match known {
+        Some((folder, known)) => known.join(whole.strip_prefix(folder).unwrap_or(Path::new(""))),
+        None => whole,
+    }
+}
+
+/// Returns the instance in whose folder a path lies; none if it lies in no project.
+fn above<'n>(path: &Path, folders: &BTreeMap<&'n String, PathBuf>) -> Option<&'n String> {
+    let mut all = folders.iter();
+    all.find(|(_, folder)| path.starts_with(folder))
+        .map(|(name, _)| *name)
 }

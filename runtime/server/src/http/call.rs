@@ -20,12 +20,14 @@ use super::caller::Caller;
 use super::list::MANAGED;
 use super::operations::{self, Choice};
 use super::service::{Open, Service};
+use super::trail::Trail;
 use super::{files, list, watch, words};
 
 /// The largest body of a request, in bytes.
 pub(super) const LONGEST_BODY: usize = 1 << 20;
 
 /// The error of a route.
+#[derive(Debug, Clone)]
 pub(super) enum Unanswered {
     /// A problem, with the default HTTP status of its code.
     Problem(Problem),
@@ -82,6 +84,8 @@ pub(super) struct Call<'a> {
     pub(super) open: &'a Open,
     /// The authenticated caller.
     pub(super) caller: &'a Caller,
+    /// The audit of the call.
+    pub(super) trail: &'a Trail,
     /// Headers of the request.
     pub(super) headers: &'a HeaderMap,
     /// Path of the instance, to build links from.
@@ -91,8 +95,15 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Carries out an operation and returns its document.
+    pub(super) async fn answer(&self, request: Asked) -> Result<Response, Unanswered> {
+        self.trail.begin().await?;
+        Ok(operations::answer(self.open, request).await?)
+    }
+
     /// Stores a request and starts its work in the background.
     pub(super) async fn start(&self, request: Asked) -> Result<Response, Unanswered> {
+        self.trail.begin().await?;
         let started = operations::start(
             self.open,
             request,
@@ -109,9 +120,18 @@ impl Call<'_> {
     /// Carries out an operation on a selection of resources, or lists the selected resources if it is not confirmed.
     pub(super) async fn selected(&self, offer: &Offer, words: Value) -> Result<Response, Unanswered> {
         match operations::selected(self.open, offer, words)? {
-            Choice::Asks(touched) => Ok(answers::json(&touched)),
-            Choice::Acts(request) if is_work(&request) => self.start(request).await,
-            Choice::Acts(request) => Ok(operations::answer(self.open, request).await?),
+            Choice::Asks(touched) => {
+                self.trail.void();
+                Ok(answers::json(&touched))
+            }
+            Choice::Acts(request, names) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                self.trail.about(&names.join(" "));
+                match is_work(&request) {
+                    true => self.start(request).await,
+                    false => self.answer(request).await,
+                }
+            }
         }
     }
 
@@ -164,6 +184,7 @@ impl Call<'_> {
             }
             Own::Backup => {
                 let words = words::body(&read(body, LONGEST_BODY, self.service.body_within()).await?)?;
+                self.trail.begin().await?;
                 match words.as_object().is_some_and(serde_json::Map::is_empty) {
                     true => self.backup().await,
                     false => Err(Problem::new(Code::BadArgument, "a backup takes nothing").into()),
@@ -247,6 +268,7 @@ impl Call<'_> {
             };
             headers.insert(CONTENT_TYPE.to_string(), mode.to_owned());
         }
+        self.trail.begin().await?;
         let door = EventDoor::new(self.open.instance.controller().clone(), [MANAGED]);
         let taken = door
             .receive(&headers, &body)

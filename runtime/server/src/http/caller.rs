@@ -4,6 +4,8 @@ use axum::http::request::Parts;
 use futures::future::{BoxFuture, ready};
 use tokio_util::sync::CancellationToken;
 use watershed_api::Problem;
+use watershed_api::documents::Time;
+use watershed_api::http::access::Authentication;
 use watershed_api::operations::Role;
 use watershed_callers::grants::ALL_INSTANCES;
 use watershed_callers::people::Attributes;
@@ -17,6 +19,8 @@ pub struct Caller {
     is_owner: bool,
     attributes: Attributes,
     narrowing: Option<Narrowing>,
+    authentication: Authentication,
+    expires_at: Option<Time>,
     ended: CancellationToken,
 }
 
@@ -48,6 +52,8 @@ impl Caller {
             is_owner: false,
             attributes: Attributes::new(),
             narrowing: None,
+            authentication: Authentication::Local,
+            expires_at: None,
             ended: CancellationToken::new(),
         }
     }
@@ -63,6 +69,20 @@ impl Caller {
     #[must_use]
     pub fn narrowed(mut self, narrowing: Narrowing) -> Self {
         self.narrowing = Some(narrowing);
+        self
+    }
+
+    /// Sets the manner in which the caller was recognised.
+    #[must_use]
+    pub fn known_by(mut self, authentication: Authentication) -> Self {
+        self.authentication = authentication;
+        self
+    }
+
+    /// Sets the time at which the caller's access ends.
+    #[must_use]
+    pub fn expiring(mut self, at: Time) -> Self {
+        self.expires_at = Some(at);
         self
     }
 
@@ -108,7 +128,17 @@ impl Caller {
         self.narrowing.as_ref()
     }
 
-    /// Returns the token that is cancelled when the caller's access ends.
+    /// Returns the manner in which the caller was recognised.
+    pub fn authentication(&self) -> Authentication {
+        self.authentication
+    }
+
+    /// Returns the time at which the caller's access ends; none if it has no end.
+    pub fn expires_at(&self) -> Option<Time> {
+        self.expires_at
+    }
+
+    /// Returns the token that is cancelled when the caller's access is revoked. Expiry does not cancel it.
     pub fn ended(&self) -> &CancellationToken {
         &self.ended
     }

@@ -6,6 +6,11 @@
 //! | [`router`] | the routes, made from the table in [`watershed_api::http`] |
 //! | [`call`] | an HTTP call of an instance |
 //! | [`caller`] | the authenticated caller |
+//! | [`bearer`] | authentication by tokens of the service |
+//! | [`access`] | tokens, the audit log, and who asks |
+//! | [`trail`] | the audit of a call |
+//! | [`repeats`] | calls with an idempotency key |
+//! | [`streams`] | streams that end with their caller's access |
 //! | [`files`] | files of the project |
 //! | [`guard`] | protection against other sites in a browser |
 //! | [`words`] | parameters from queries and bodies |
@@ -41,7 +46,9 @@
 //! let routes = router(Service::new());
 //! ```
 
+mod access;
 mod answers;
+mod bearer;
 mod call;
 mod caller;
 #[cfg(feature = "console")]
@@ -54,16 +61,23 @@ mod list;
 mod listen;
 mod operations;
 mod pages;
+mod repeats;
 mod requests;
 mod router;
 mod service;
+mod streams;
 mod token;
+mod trail;
 mod watch;
 mod words;
 
+pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
 pub use link::{Linked, router_by_link};
 pub use listen::{Door, Limits, Peer, Peers, bind, local_user, serve};
 pub use router::{router, router_with};
 pub use service::Service;
-pub use watershed_callers::{Grant, Grants, Level};
+pub use watershed_api::http::access::Authentication;
+pub use watershed_callers::state::State;
+pub use watershed_callers::token::{Minted, Wanted};
+pub use watershed_callers::{Grant, Grants, Level, Tokens};

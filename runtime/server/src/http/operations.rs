@@ -146,7 +146,7 @@ pub(super) fn selected(open: &Open, offer: &Offer, body: Value) -> Result<Choice
             confirm: number,
             resources: names,
         })),
-        Some(confirmed) if confirmed == number => Ok(Choice::Acts(request)),
+        Some(confirmed) if confirmed == number => Ok(Choice::Acts(request, names)),
         Some(confirmed) => {
             let message =
                 format!("{confirmed} resources were confirmed, and the selection stands for {number} now");
@@ -160,8 +160,8 @@ pub(super) fn selected(open: &Open, offer: &Offer, body: Value) -> Result<Choice
 pub(super) enum Choice {
     /// The operation is not confirmed: list the selected resources.
     Asks(Touched),
-    /// The operation is confirmed: carry it out.
-    Acts(Request),
+    /// The operation is confirmed: carry it out on these resources.
+    Acts(Request, Vec<ResourceName>),
 }
 
 /// Returns the names of the selected resources, sorted.

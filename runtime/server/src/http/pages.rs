@@ -1,7 +1,7 @@
 //! Pages of the service itself: instances, probes, the OpenAPI document, and documentation of codes.
 
 use axum::response::Response;
-use watershed_api::http::{InstancesPage, Me, openapi};
+use watershed_api::http::{InstancesPage, openapi};
 use watershed_api::{Code, Problem};
 
 use super::answers;
@@ -16,15 +16,6 @@ pub(super) async fn instances(service: &Service, caller: &Caller) -> Response {
     answers::json(&InstancesPage {
         schema: InstancesPage::SCHEMA.to_owned(),
         instances: service.entries(caller).await,
-    })
-}
-
-/// Returns the caller's name and roles.
-pub(super) fn me(caller: &Caller) -> Response {
-    answers::json(&Me {
-        schema: Me::SCHEMA.to_owned(),
-        principal: caller.name().to_owned(),
-        roles: caller.roles(),
     })
 }
 
@@ -73,7 +64,7 @@ pub(super) fn live() -> Response {
 }
 
 /// Answers the readiness probe: ready if each instance is open or has failed, and the service is not stopping.
-/// `is_verbose` adds each instance with its failure.
+/// `is_verbose` adds each instance with its failure. Without a caller no instance is named.
 ///
 /// # Errors
 /// `stopping`, and `unavailable` while an instance is being opened.

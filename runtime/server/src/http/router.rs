@@ -1,9 +1,9 @@
 //! The routes of a service, built from the API's table of operations.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -12,7 +12,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodFilter, get, on};
+use axum::routing::{MethodFilter, delete, get, on};
+use axum::{Extension, Router};
 use serde_json::Value;
 use watershed_api::http::openapi::{own_parameters, parameters};
 use watershed_api::http::routes::Words;
@@ -22,12 +23,14 @@ use watershed_api::{Code, Problem};
 use watershed_callers::Grant;
 
 use super::answers::{self, Refused};
+use super::bearer::unauthenticated;
 use super::call::{Call, LONGEST_BODY, Unanswered, read};
 use super::caller::{Caller, Identify};
 use super::held::Held;
-use super::service::Service;
+use super::service::{Open, Service};
+use super::trail::Trail;
 use super::words::{self, Parameters};
-use super::{guard, operations, pages};
+use super::{access, guard, operations, pages, streams};
 
 /// The state that handlers share.
 #[derive(Clone)]
@@ -62,6 +65,7 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
         let filter = match route.method {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
+            Method::Delete => MethodFilter::DELETE,
         };
         router = router.route(
             &format!("/v1/instances/{{instance}}{}", route.path),
@@ -72,15 +76,12 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
         .route(
             "/v1/instances",
             get(
-                async |State(context): State<Context>, caller: axum::Extension<Caller>| {
+                async |State(context): State<Context>, caller: Extension<Caller>| {
                     pages::instances(&context.service, &caller).await
                 },
             ),
         )
-        .route(
-            "/v1/me",
-            get(async |caller: axum::Extension<Caller>| pages::me(&caller)),
-        )
+        .merge(of_service())
         .route(
             "/openapi.json",
             get(async |State(context): State<Context>| pages::description(&context.service)),
@@ -93,6 +94,64 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
         .method_not_allowed_fallback(another_method)
         .layer(from_fn_with_state(context.clone(), admit))
         .with_state(context)
+}
+
+/// Returns the routes of the service itself: who asks, tokens, and the audit log.
+fn of_service() -> Router<Context> {
+    let tokens = async |State(context): State<Context>, caller: Extension<Caller>| {
+        let listed = access::tokens(&context.service, &caller).await;
+        listed.unwrap_or_else(|refused| refused.answer(context.service.base()))
+    };
+    let audit = async |State(context): State<Context>, caller: Extension<Caller>, request: Request| {
+        let (parts, _) = request.into_parts();
+        let page = access::audit(&context.service, &caller, &parts).await;
+        page.unwrap_or_else(|refused| refused.answer(context.service.base()))
+    };
+    let make = async |State(context): State<Context>, caller: Extension<Caller>, request: Request| {
+        let (base, service) = (context.service.base().to_owned(), context.service.clone());
+        let made = detached(async move {
+            let (parts, body) = request.into_parts();
+            let trail = Trail::new(service.state().cloned(), &caller, None, "token-create");
+            let work = |body| access::make(&service, &caller, body, &trail);
+            let made = service
+                .repeats()
+                .once(&service, &caller, &parts, body, &trail, work)
+                .await;
+            trail.end(&made).await;
+            made
+        });
+        made.await.unwrap_or_else(|refused| refused.answer(&base))
+    };
+    let revoke = async |State(context): State<Context>, caller: Extension<Caller>, path: PathWords| {
+        let (base, service) = (context.service.base().to_owned(), context.service.clone());
+        let id = path
+            .ok()
+            .and_then(|Path(words)| words.get("id").cloned())
+            .unwrap_or_default();
+        let revoked = detached(async move {
+            let trail = Trail::new(service.state().cloned(), &caller, None, "token-revoke");
+            let revoked = access::revoke(&service, &caller, &id, &trail).await;
+            trail.end(&revoked).await;
+            revoked
+        });
+        revoked.await.unwrap_or_else(|refused| refused.answer(&base))
+    };
+    Router::new()
+        .route(
+            "/v1/me",
+            get(async |caller: Extension<Caller>| access::me(&caller)),
+        )
+        .route("/v1/tokens", get(tokens).post(make))
+        .route("/v1/tokens/{id}", delete(revoke))
+        .route("/v1/audit", get(audit))
+}
+
+/// Carries out work to its end, also if the client disconnects.
+async fn detached(
+    work: impl Future<Output = Result<Response, Unanswered>> + Send + 'static,
+) -> Result<Response, Unanswered> {
+    let ended = tokio::spawn(work).await;
+    ended.unwrap_or_else(|_| Err(Problem::new(Code::Defect, "the work of the call has panicked").into()))
 }
 
 /// Returns the routes of the console.
@@ -138,11 +197,19 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
             .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
             .into_response();
     }
-    match context.identify.identify(&parts).await {
-        Ok(caller) => drop(parts.extensions.insert(caller)),
+    let caller = match context.identify.identify(&parts).await {
+        Ok(caller) => Some(caller),
+        // A probe knows no token, and learns nothing but that.
+        Err(problem) if problem.code == Code::Unauthenticated && is_probe(&parts) => None,
         Err(problem) => return Refused::new(problem, base).into_response(),
+    };
+    if let Some(caller) = &caller {
+        parts.extensions.insert(caller.clone());
     }
     let mut response = next.run(Request::from_parts(parts, body)).await;
+    if let Some(caller) = &caller {
+        response = streams::ending_with(caller, response);
+    }
     let headers = response.headers_mut();
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
@@ -150,6 +217,11 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
         .entry("cache-control")
         .or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// Returns true for the questions of a supervisor, whether the process answers and is ready.
+fn is_probe(parts: &Parts) -> bool {
+    matches!(parts.uri.path(), "/livez" | "/readyz") && parts.uri.query().is_none()
 }
 
 async fn problem(State(context): State<Context>, path: PathWords) -> Response {
@@ -173,7 +245,12 @@ async fn ready(State(context): State<Context>, request: Request) -> Response {
             return Refused::new(problem, base).into_response();
         }
     };
+    let is_known = request.extensions().get::<Caller>().is_some();
     pages::ready(&context.service, is_verbose)
+        .map_err(|problem| match is_known {
+            true => problem,
+            false => Problem::new(problem.code, "the service is not ready"),
+        })
         .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
 }
 
@@ -200,6 +277,24 @@ fn lacking(role: Role, grant: Grant, instance: &str) -> Problem {
         role.as_str()
     );
     Problem::new(Code::NotAllowed, message).hint("an admin of the service gives roles")
+}
+
+/// A call of an instance, before it is known whether the caller may make it.
+struct Asked {
+    service: Service,
+    caller: Caller,
+    instance: String,
+    path: HashMap<String, String>,
+    parts: Parts,
+    trail: Trail,
+}
+
+/// Returns the resource, or the one thing, that a path names.
+fn subject(path: &HashMap<String, String>) -> Option<String> {
+    match (path.get("kind"), path.get("name").or(path.get("id"))) {
+        (Some(kind), Some(name)) => Some(format!("{kind}/{name}")),
+        (_, name) => name.cloned(),
+    }
 }
 
 /// An operation of the API's table, prepared as a route.
@@ -238,7 +333,8 @@ impl Offered {
         }
     }
 
-    /// Routes a request to its operation and returns the response.
+    /// Routes a request to its operation and returns the response. What may change something is audited, carried out to its
+    /// end also if the client disconnects, and once for each idempotency key.
     async fn answer(
         &self,
         context: Context,
@@ -251,37 +347,99 @@ impl Offered {
         let Path(path) = path.map_err(|error| unread(&error))?;
         let (parts, body) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned();
-        let caller = caller.ok_or_else(|| Problem::new(Code::NotAllowed, "nobody knows who asks"))?;
-        let word = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
-        let instance = word("instance");
-        let grant = context.service.grant(&caller, instance)?;
-        if !grant.allows(self.route.role) {
-            return Err(lacking(self.route.role, grant, instance).into());
+        let caller = caller.ok_or_else(unauthenticated)?;
+        let instance = path.get("instance").cloned().unwrap_or_default();
+        let state = context.service.state().filter(|_| self.route.changes()).cloned();
+        let trail = Trail::new(state, &caller, Some(&instance), self.route.name());
+        let asked = Asked {
+            service: context.service,
+            caller,
+            instance,
+            path,
+            parts,
+            trail,
+        };
+        if !self.route.changes() {
+            let open = self.open(&asked)?;
+            return self.carry_out(&asked, &open, body).await;
         }
-        let open = &context.service.find(instance)?;
+        let offered = self.clone();
+        detached(async move {
+            let answered = offered.change(&asked, body).await;
+            asked.trail.end(&answered).await;
+            answered
+        })
+        .await
+    }
+
+    async fn change(&self, asked: &Asked, body: Body) -> Result<Response, Unanswered> {
+        let open = &self.open(asked)?;
+        let Asked {
+            service,
+            caller,
+            parts,
+            trail,
+            ..
+        } = asked;
+        let work = |body| self.carry_out(asked, open, body);
+        service
+            .repeats()
+            .once(service, caller, parts, body, trail, work)
+            .await
+    }
+
+    /// Returns the instance of a call, if the caller has the route's role there.
+    fn open(&self, asked: &Asked) -> Result<Open, Problem> {
+        let Asked {
+            service,
+            caller,
+            instance,
+            parts,
+            ..
+        } = asked;
+        let grant = service.grant(caller, instance)?;
+        if !grant.allows(self.route.role) {
+            return Err(lacking(self.route.role, grant, instance));
+        }
+        let open = service.find(instance)?;
         if let Some(held) = parts.extensions.get::<Held>() {
             held.hold(&open.instance);
         }
+        Ok(open)
+    }
+
+    async fn carry_out(&self, asked: &Asked, open: &Open, body: Body) -> Result<Response, Unanswered> {
+        let Asked {
+            service,
+            caller,
+            instance,
+            path,
+            parts,
+            trail,
+        } = asked;
         let query = words::query(parts.uri.query(), &self.parameters, self.takes_all)?;
-        let at = self.at(&path);
+        let at = self.at(path);
         let call = Call {
-            service: &context.service,
+            service,
             open,
-            caller: &caller,
+            caller,
+            trail,
             headers: &parts.headers,
             raw: parts.uri.path(),
-            place: format!("{}/v1/instances/{}", context.service.base(), encoded(instance)),
+            place: format!("{}/v1/instances/{}", service.base(), encoded(instance)),
         };
+        if let Some(subject) = subject(path) {
+            trail.about(&subject);
+        }
         let answered = match &self.route.does {
-            Does::Own(own) => call.own(*own, &path, query, body).await,
+            Does::Own(own) => call.own(*own, path, query, body).await,
             Does::Answers(offer) => {
-                let words = self.words(query, body, &context.service).await?;
-                operations::answer(open, (offer.read)(words, &at)?)
-                    .await
-                    .map_err(Into::into)
+                let words = self.words(query, body, service).await?;
+                let request = (offer.read)(words, &at)?;
+                call.answer(request).await
             }
             Does::Starts(offer) => {
-                let words = self.words(query, body, &context.service).await?;
+                let words = self.words(query, body, service).await?;
                 let request = (offer.read)(words, &at)?;
                 call.start(request).await
             }
@@ -292,14 +450,14 @@ impl Offered {
                     true => Ok(operations::follow(
                         open,
                         request,
-                        context.service.base().to_owned(),
-                        context.service.stopping(),
+                        service.base().to_owned(),
+                        service.stopping(),
                     )),
-                    false => operations::answer(open, request).await.map_err(Into::into),
+                    false => call.answer(request).await,
                 }
             }
             Does::Selected(offer) => {
-                let words = self.words(query, body, &context.service).await?;
+                let words = self.words(query, body, service).await?;
                 call.selected(offer, words).await
             }
         };

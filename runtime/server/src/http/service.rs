@@ -8,10 +8,12 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::Health;
 use watershed_api::http::{InstanceEntry, ProblemDocument};
 use watershed_api::{Code, Problem};
-use watershed_callers::Grant;
+use watershed_callers::state::State;
+use watershed_callers::{Grant, Tokens};
 use watershed_locks::Unpoisoned;
 
 use super::caller::Caller;
+use super::repeats::Repeats;
 use super::requests::Requests;
 use crate::instance::Instance;
 use crate::report::health::own_error;
@@ -31,6 +33,12 @@ pub struct Service {
     hosts: Arc<[String]>,
     /// Time limit for receiving a body.
     body_within: Duration,
+    /// State of the service; none if the service keeps none.
+    state: Option<Arc<State>>,
+    /// Tokens that the service accepts; none if it has no tokens of its own.
+    tokens: Option<Arc<Tokens>>,
+    /// Calls with an idempotency key.
+    repeats: Repeats,
     stopping: CancellationToken,
 }
 
@@ -61,6 +69,9 @@ impl Default for Service {
             base: Arc::default(),
             hosts: Arc::default(),
             body_within: BODY_WITHIN,
+            state: None,
+            tokens: None,
+            repeats: Repeats::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -97,6 +108,23 @@ impl Service {
     #[must_use]
     pub fn bodies_within(mut self, time: Duration) -> Self {
         self.body_within = time;
+        self
+    }
+
+    /// Sets the state, in which the audit log and the answers to calls with an idempotency key are kept. Without a state there
+    /// is no audit log, and such answers are kept until the process ends.
+    #[must_use]
+    pub fn keeping(mut self, state: Arc<State>) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// Sets the tokens that admins list, make and revoke. Who is let in by them decides the routes' [`Identify`].
+    ///
+    /// [`Identify`]: super::Identify
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Arc<Tokens>) -> Self {
+        self.tokens = Some(tokens);
         self
     }
 
@@ -144,6 +172,21 @@ impl Service {
     /// Returns the time limit for receiving a body.
     pub(super) fn body_within(&self) -> Duration {
         self.body_within
+    }
+
+    /// Returns the state of the service; none if the service keeps none.
+    pub(super) fn state(&self) -> Option<&Arc<State>> {
+        self.state.as_ref()
+    }
+
+    /// Returns the tokens of the service; none if it has no tokens of its own.
+    pub(super) fn tokens(&self) -> Option<&Arc<Tokens>> {
+        self.tokens.as_ref()
+    }
+
+    /// Returns the calls with an idempotency key.
+    pub(super) fn repeats(&self) -> &Repeats {
+        &self.repeats
     }
 
     /// Returns the caller's access to an instance, whether or not the instance is open.
