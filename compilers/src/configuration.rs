@@ -6,9 +6,9 @@
 mod address;
 mod auth;
 mod instances;
+mod network;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use crate::{
     diagnostics::{At, Code, Diagnostic, Findings, Role, Span},
@@ -20,15 +20,18 @@ use crate::{
 pub use address::{is_host, plain_base};
 pub use auth::{Auth, GivenToken, read_tokens};
 pub use instances::Instance;
+pub use network::{Listen, Network, Tls};
 
 blocks! {
     /// Top-level keys of a configuration.
     pub(crate) static CONFIGURATION = "configuration" Refused {
-        "listen": Text, "The address of this machine and the port at which the service answers; `127.0.0.1:7437` unless set.";
+        "listen": Text, "The address and port at which the service answers, `127.0.0.1:7437` unless set; or `unix:` and the path of a socket, for a proxy.";
         "hosts": Texts, "Names under which the service is reached, besides those of this machine itself.";
         "base": Text, "The path below which everything stands, as behind a proxy.";
         "state": Text, "The folder of the service's own state: tokens, the audit log, answers to calls with an idempotency key. With `auth` and without this key, a folder beside this file.";
         "auth": Block(&auth::AUTH), "Who may ask. Without it the user who started the service, and nobody else.";
+        "tls": Block(&network::TLS), "The certificate with which the service encrypts.";
+        "proxies": Texts, "Addresses and networks of the proxies before the service, whose reports about clients are believed.";
         "instances": Map(&Block(&INSTANCE)), "The projects, each under the name that it has in paths.";
     }
 
@@ -42,15 +45,15 @@ blocks! {
 }
 
 /// Top-level keys that are reserved for later versions.
-const LATER: [&str; 7] = ["egress", "embed", "limits", "mcp", "proxies", "sql", "tls"];
+const LATER: [&str; 5] = ["egress", "embed", "limits", "mcp", "sql"];
 /// Keys of an instance that are reserved for later versions.
 const LATER_OF_INSTANCE: [&str; 5] = ["extensions", "git", "reach", "remote_edit", "weight"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
-    /// Address and port of the service; none if not set.
-    pub listen: Option<SocketAddr>,
+    /// Network of the service.
+    pub network: Network,
     /// Host names under which the service is reached, besides loopback.
     pub hosts: Vec<String>,
     /// Path prefix of the service, without a slash at its end.
@@ -127,7 +130,7 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
     };
     let mut fields = Fields::new(map, at, findings);
     let configuration = Configuration {
-        listen: address::listen(&mut fields),
+        network: network::network(&mut fields),
         hosts: address::hosts(&mut fields),
         base: address::base(&mut fields),
         state: auth::state(&mut fields),
@@ -143,7 +146,7 @@ fn finish(mut fields: Fields<'_>, block: &Block, later: &[&str]) {
     for (key, entry) in fields.take_rest() {
         if later.contains(&key.as_str()) {
             let message = format!("`{key}` is not there yet");
-            let hint = "a service answers on this machine, for the user who started it; remove the key";
+            let hint = "remove the key";
             fields
                 .findings()
                 .add_with_hint(entry.key_at, Code::UnknownKey, message, hint);
@@ -186,8 +189,12 @@ mod tests {
         let (read, found) = read("server.yaml", text.as_bytes());
         assert_eq!(found, []);
         assert_eq!(
-            (read.listen.map(|it| it.port()), read.base.as_str(), read.hosts),
-            (Some(80), "/data", vec!["data.example.org".to_owned()])
+            (read.network.listen, read.base.as_str(), read.hosts),
+            (
+                Some(Listen::Address(([127, 0, 0, 1], 80).into())),
+                "/data",
+                vec!["data.example.org".to_owned()]
+            )
         );
         let shop = &read.instances["shop"];
         assert_eq!(

@@ -1,32 +1,6 @@
-//! Keys of the address at which a service is reached.
-
-use std::net::SocketAddr;
+//! Keys of the names under which a service is reached.
 
 use crate::{diagnostics::Code, yaml::Fields};
-
-pub(super) fn listen(fields: &mut Fields<'_>) -> Option<SocketAddr> {
-    let node = fields.text_node("listen")?;
-    let text = node.scalar_text().unwrap_or_default();
-    let (message, hint) = match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => return Some(address),
-        Ok(_) => (
-            format!("`{text}` can be reached from other machines, and nobody would be asked who they are"),
-            "listen on 127.0.0.1, and put a proxy that signs people in before it",
-        ),
-        Err(_) if text.starts_with("unix:") => (
-            "a socket in a file is not there yet".to_owned(),
-            "listen on an address such as `127.0.0.1:7437`",
-        ),
-        Err(_) => (
-            format!("\"{text}\" is no address with a port"),
-            "write one such as `127.0.0.1:7437`",
-        ),
-    };
-    fields
-        .findings()
-        .add_with_hint(node.at, Code::InvalidValue, message, hint);
-    None
-}
 
 pub(super) fn hosts(fields: &mut Fields<'_>) -> Vec<String> {
     let named = fields.placed_texts("hosts");

@@ -1,10 +1,18 @@
 //! Serving projects over HTTP: address, host names and authentication.
 
+use std::fmt;
+use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use watershed::http::{Bearers, Door, Peers, Service, bind, local_user, router, router_by_link, router_with};
+use watershed::http::{
+    Bearers, Door, Listener, Peers, Proxies, Service, Tls, bind, local_user, router, router_by_link,
+    router_with,
+};
 use watershed_api::Exit;
 use watershed_api::http::encoded;
 use watershed_compilers::configuration::{is_host, plain_base};
@@ -17,10 +25,49 @@ use watershed::program::Stop;
 /// Default address of a service. The port is fixed, so that bookmarks last.
 pub(super) const ADDRESS: &str = "127.0.0.1:7437";
 
-/// The address, path prefix, host names and authentication of a service.
+/// The place at which a service listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum At {
+    /// An address of this machine alone.
+    Loopback(SocketAddr),
+    /// Any address: the configuration says who gets in.
+    Anywhere(SocketAddr),
+    /// A Unix socket.
+    File(PathBuf),
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Loopback(address) | Self::Anywhere(address) => address.fmt(f),
+            Self::File(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The network of a service: where it listens, its certificate and the proxies before it.
+#[derive(Debug, Clone)]
+pub(super) struct Network {
+    pub(super) at: At,
+    pub(super) tls: Option<Tls>,
+    pub(super) proxies: Arc<Proxies>,
+}
+
+impl Network {
+    /// Returns the network of a service on loopback.
+    pub(super) fn loopback(address: SocketAddr) -> Self {
+        Self {
+            at: At::Loopback(address),
+            tls: None,
+            proxies: Arc::default(),
+        }
+    }
+}
+
+/// The network, path prefix, host names and authentication of a service.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    pub(super) address: SocketAddr,
+    pub(super) network: Network,
     pub(super) base: String,
     pub(super) hosts: Vec<String>,
     pub(super) auth: Auth,
@@ -44,7 +91,7 @@ impl Place {
     /// # Errors
     /// A path or name that can't be one.
     pub(super) fn new(
-        address: SocketAddr,
+        network: Network,
         base: &str,
         hosts: &[String],
         options: &Reached,
@@ -61,7 +108,7 @@ impl Place {
             return Err(Failure::usage(message).hint(hint));
         }
         Ok(Self {
-            address,
+            network,
             base: base.to_owned(),
             hosts: hosts.iter().chain(&options.hosts).cloned().collect(),
             auth: options.auth.unwrap_or_default(),
@@ -73,6 +120,54 @@ impl Place {
     pub(super) fn service(&self) -> Service {
         Service::new().below(&self.base).known_as(self.hosts.clone())
     }
+
+    async fn bind(&self) -> io::Result<Bound> {
+        let (listener, port) = match &self.network.at {
+            At::Loopback(address) => with_port(bind(*address).await?)?,
+            At::Anywhere(address) => with_port(TcpListener::bind(address).await?)?,
+            At::File(path) => (Listener::at_file(path).await?, None),
+        };
+        let scheme = match self.network.tls {
+            Some(_) => "https",
+            None => "http",
+        };
+        let here = match port {
+            Some(bound) => format!("{scheme}://{bound}"),
+            None => self.network.at.to_string(),
+        };
+        let is_behind_proxy = port.is_none() || *self.network.proxies != Proxies::default();
+        let for_people = match (self.hosts.first(), &self.network.at, port) {
+            // The port is the proxy's.
+            (Some(host), ..) if is_behind_proxy => format!("https://{host}"),
+            (Some(host), At::Anywhere(_), Some(bound)) if !host.contains(':') => {
+                format!("{scheme}://{host}:{}", bound.port())
+            }
+            (Some(host), At::Anywhere(_), _) => format!("{scheme}://{host}"),
+            _ => here.clone(),
+        };
+        Ok(Bound {
+            listener,
+            name: port.map_or("socket".to_owned(), |bound| bound.port().to_string()),
+            here,
+            for_people,
+        })
+    }
+}
+
+/// A bound socket with its addresses, which end before the path prefix.
+struct Bound {
+    listener: Listener,
+    /// Name that is unique among the services of this machine.
+    name: String,
+    /// Address at which the socket is bound.
+    here: String,
+    /// Address by which people reach the service, through a proxy if there is one.
+    for_people: String,
+}
+
+fn with_port(listener: TcpListener) -> io::Result<(Listener, Option<SocketAddr>)> {
+    let bound = listener.local_addr()?;
+    Ok((listener.into(), Some(bound)))
 }
 
 /// A service that is listening, until ended.
@@ -95,9 +190,8 @@ impl Listening {
         service: Service,
         ending: &Stop,
     ) -> Result<Self, Failure> {
-        let address = place.address;
-        let listener = bind(address).await.map_err(|error| refused(address, &error))?;
-        let bound = listener.local_addr().unwrap_or(address);
+        let at = &place.network.at;
+        let bound = place.bind().await.map_err(|error| refused(at, &error))?;
         let base = place.base.as_str();
         let stop = CancellationToken::new();
         // Streams say good-bye before anything is stopped that they tell of.
@@ -112,15 +206,16 @@ impl Listening {
                 stop.cancel();
             }
         });
-        let address = format!("http://{bound}{base}");
-        console.note(&format!("answers at {address}\n"));
+        let address = format!("{}{base}", bound.for_people);
+        console.note(&format!("answers at {}{base}\n", bound.here));
         let (routes, peers) = match (&place.gate, place.auth) {
             (Some(Gate(tokens)), _) => (router_with(service.clone(), tokens.clone()), Peers::All),
             (None, Auth::User) => (router(service.clone(), local_user), Peers::OfUser),
             (None, Auth::Link) => {
-                let linked = router_by_link(service.clone(), &bound.port().to_string());
+                let linked = router_by_link(service.clone(), &bound.name);
                 // Without this line nobody gets in.
-                console.say(&format!("open this link, once: http://{bound}{}\n", linked.path));
+                let link = format!("{}{}", bound.for_people, linked.path);
+                console.say(&format!("open this link, once: {link}\n"));
                 (linked.routes, Peers::All)
             }
         };
@@ -131,9 +226,11 @@ impl Listening {
         };
         let door = Door {
             peers,
+            tls: place.network.tls.clone(),
+            proxies: Arc::clone(&place.network.proxies),
             ..Door::default()
         };
-        let serving = tokio::spawn(door.serve(listener, routes, stop.clone()));
+        let serving = tokio::spawn(door.serve(bound.listener, routes, stop.clone()));
         Ok(Self {
             address,
             service,
@@ -156,13 +253,13 @@ impl Listening {
     }
 }
 
-fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {
+fn refused(at: &At, error: &io::Error) -> Failure {
     let (exit, hint) = match error.kind() {
-        std::io::ErrorKind::AddrInUse => (
+        io::ErrorKind::AddrInUse => (
             Exit::NotNow,
             "another process listens there: end it, or choose another address, such as `127.0.0.1:PORT`",
         ),
-        std::io::ErrorKind::InvalidInput => (
+        io::ErrorKind::InvalidInput => (
             Exit::Usage,
             "listen on 127.0.0.1, and put a proxy that signs people in before it",
         ),
@@ -170,7 +267,7 @@ fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {
     };
     Failure {
         exit,
-        error: anyhow::anyhow!("can't listen on {address}: {error}"),
+        error: anyhow::anyhow!("can't listen on {at}: {error}"),
         hint: Some(hint.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! The command `serve`: keeps many projects converged in one process, and serves them over HTTP.
 
 mod configuration;
+mod network;
 mod tokens;
 
 use std::path::Path;
@@ -50,7 +51,12 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         console.note(&format!("{file} is as it should be: {number} {projects}\n"));
         return Ok(Exit::Converged);
     }
-    let mut place = Place::new(checked.listen, &checked.base, &checked.hosts, &args.reached)?;
+    let mut place = Place::new(
+        checked.network.clone(),
+        &checked.base,
+        &checked.hosts,
+        &args.reached,
+    )?;
     if checked.tokens.is_some() && args.reached.auth.is_some() {
         let message = "`--auth` says that one person is let in, and the configuration's `auth` that callers have tokens";
         return Err(Failure::usage(message).hint("leave one of them out"));

@@ -12,7 +12,7 @@ use watershed_drivers::volume::Volume;
 use super::args::{Format, LogFormat, Shared, Start};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::listen::{Listening, Place};
+use super::listen::{Listening, Network, Place};
 use super::present::Presenter;
 use super::project::Location;
 use super::{memory, session, signals};
@@ -107,7 +107,7 @@ async fn listen(
     let Some(address) = args.listen else {
         return Ok(None);
     };
-    let place = Place::new(address, "", &[], &args.reached)?;
+    let place = Place::new(Network::loopback(address), "", &[], &args.reached)?;
     let service = place.service().with(instance.name(), Arc::clone(instance));
     let listening = Listening::begin(console, &place, service, stop).await?;
     instance.answers_at(listening.pages()(instance.name()));

@@ -136,6 +136,13 @@ fn parse(answer: &[u8]) -> Option<Response> {
     Some(Response { status, head, body })
 }
 
+/// Returns the answer at the beginning of what was read, if all of a body of known length is there.
+pub(crate) fn whole(read: &[u8]) -> Option<Response> {
+    let response = parse(read)?;
+    let length: usize = response.header("content-length")?.parse().ok()?;
+    (response.body.len() == length).then_some(response)
+}
+
 fn unchunked(mut body: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     while let Some(end) = body.windows(2).position(|two| two == b"\r\n") {

@@ -15,6 +15,7 @@
 //! | `files` | files of the project over HTTP |
 //! | `doors` | strangers at the door of the service over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
+//! | `network` | certificates, sockets in files, and proxies |
 //! | `secrets` | planted secrets, which no answer has |
 //! | `stream` | the stream of changes, which misses nothing |
 //! | `table` | the same answer wherever the project is, each with its schema |
@@ -30,6 +31,7 @@ mod doors;
 mod events;
 mod files;
 mod http;
+mod network;
 mod pages;
 mod project;
 mod secrets;

@@ -1,7 +1,6 @@
 //! The configuration of a service, validated as a whole before any project is opened.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,7 @@ use watershed_outputs::secrets::Secrets;
 use crate::args::Format;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::listen::ADDRESS;
+use crate::listen::Network;
 use watershed::Options;
 
 /// The largest configuration or file of variables, in bytes.
@@ -26,7 +25,7 @@ const LARGEST: usize = 1 << 20;
 /// A validated configuration.
 #[derive(Debug)]
 pub(super) struct Checked {
-    pub(super) listen: SocketAddr,
+    pub(super) network: Network,
     pub(super) hosts: Vec<String>,
     pub(super) base: String,
     /// Folder of the service's state; none if the service keeps none.
@@ -115,7 +114,7 @@ fn tell(
 }
 
 /// The state of reading a configuration.
-struct Reading<'f> {
+pub(super) struct Reading<'f> {
     file: &'f Path,
     /// Folder against which relative paths are resolved.
     folder: PathBuf,
@@ -146,6 +145,7 @@ impl<'f> Reading<'f> {
         self.refuse_overlaps(&read.instances, &folders);
         let state = self.state(&read, &folders);
         let tokens = self.tokens(&read, &folders);
+        let network = self.network(&read.network);
         let mut instances = Vec::new();
         for (name, instance) in &read.instances {
             let served = Served {
@@ -157,7 +157,7 @@ impl<'f> Reading<'f> {
             instances.push(served);
         }
         Some(Checked {
-            listen: read.listen.or_else(|| ADDRESS.parse().ok())?,
+            network: network?,
             hosts: read.hosts,
             base: read.base,
             state,

@@ -1,6 +1,7 @@
-//! The listener of a service: loopback only, with limits on connections and, by default, for the user of the process.
+//! The listener of a service: addresses and files, TLS, limits on connections and, by default, for the user of the process.
 
 mod peer;
+mod socket;
 
 use std::collections::HashMap;
 use std::io;
@@ -9,15 +10,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Request;
+use axum::http::header::HOST;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, Request};
+use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
@@ -26,8 +29,13 @@ use watershed_api::{Code, Problem, hint};
 use watershed_locks::Unpoisoned;
 
 pub use self::peer::Peer;
+pub use self::socket::Listener;
+use self::socket::Stream;
+use super::answers::Refused;
 use super::caller::Caller;
 use super::held::Held;
+use super::proxies::{Client, Proxies};
+use super::tls::Tls;
 
 /// The time that running requests have when the service stops.
 const GRACE: Duration = Duration::from_secs(30);
@@ -73,12 +81,16 @@ pub enum Peers {
 }
 
 /// The rules by which a listener accepts connections.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Door {
     /// The users whose connections are accepted.
     pub peers: Peers,
     /// Limits of the listener.
     pub limits: Limits,
+    /// Certificate of the listener; none for plain HTTP.
+    pub tls: Option<Tls>,
+    /// Proxies whose reports about clients are believed.
+    pub proxies: Arc<Proxies>,
 }
 
 /// Serves routes for the user of this process until stopped, then lets running requests finish within a time limit.
@@ -89,7 +101,8 @@ pub async fn serve(listener: TcpListener, routes: Router, stop: CancellationToke
 
 impl Door {
     /// Serves routes until stopped, then lets running requests finish within a time limit.
-    pub async fn serve(self, listener: TcpListener, routes: Router, stop: CancellationToken) {
+    pub async fn serve(self, listener: impl Into<Listener>, routes: Router, stop: CancellationToken) {
+        let listener = listener.into();
         let (tasks, open) = (TaskTracker::new(), Connections::new(self.limits));
         let outside = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
         loop {
@@ -100,18 +113,23 @@ impl Door {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, address)) => match self.admit(&stream, address, &open) {
+                Ok(stream) => match self.admit(&stream, &open) {
                     Ok((peer, place)) => {
                         let served =
-                            connection(stream, peer, routes.clone(), self.limits, stop.clone(), place);
+                            self.clone()
+                                .connection(stream, peer, routes.clone(), stop.clone(), place);
                         tasks.spawn(served);
                     }
-                    // Of a crowd most are hung up on.
-                    Err(problem) => {
+                    // Of a crowd most are hung up on. Over TLS nobody would understand the answer.
+                    Err(problem) if self.tls.is_none() => {
                         if let Ok(place) = Arc::clone(&outside).try_acquire_owned() {
-                            tokio::spawn(turn_away(stream, problem, place));
+                            tokio::spawn(async move {
+                                turn_away(stream, problem).await;
+                                drop(place);
+                            });
                         }
                     }
+                    Err(_) => {}
                 },
                 Err(error) => {
                     tracing::warn!(%error, "can't accept a connection");
@@ -125,21 +143,98 @@ impl Door {
     }
 
     /// Decides whether a new connection is accepted.
-    fn admit(
-        self,
-        stream: &TcpStream,
-        address: SocketAddr,
-        open: &Connections,
-    ) -> Result<(Peer, Place), Problem> {
+    fn admit(&self, stream: &Stream, open: &Connections) -> Result<(Peer, Place), Problem> {
         let peer = match self.peers {
-            Peers::All => Peer { address, user: None },
-            Peers::OfUser => {
-                let found = stream.local_addr().map(|ours| Peer::find(address, ours));
-                found.ok().filter(Peer::is_ours).ok_or_else(not_ours)?
+            Peers::All => Peer {
+                address: stream.address(),
+                user: None,
+            },
+            Peers::OfUser => stream.peer().filter(Peer::is_ours).ok_or_else(not_ours)?,
+        };
+        // All clients of a proxy share its address.
+        let one = peer.address.filter(|_| !self.proxies.has(peer.address));
+        let place = open.take(one.map(|address| address.ip())).ok_or_else(too_many)?;
+        Ok((peer, place))
+    }
+
+    async fn connection(
+        self,
+        stream: Stream,
+        peer: Peer,
+        routes: Router,
+        stop: CancellationToken,
+        _place: Place,
+    ) {
+        let opened = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            opened = tokio::time::timeout(self.limits.head_within, self.opened(stream)) => opened,
+        };
+        let Ok(Some(stream)) = opened else {
+            return;
+        };
+        let is_encrypted = stream.is_encrypted();
+        let (held, proxies) = (Held::default(), self.proxies);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let told = proxies.client(request.headers(), peer.address, is_encrypted);
+            let (routes, held) = (routes.clone(), held.clone());
+            async move {
+                let client = match told {
+                    Ok(client) => client,
+                    Err(problem) => return Ok::<Response, _>(Refused::new(problem, "").into_response()),
+                };
+                // The name under which the client knows the service is the one to be checked, and to stand in links.
+                if let Some(host) = client
+                    .host
+                    .as_ref()
+                    .and_then(|host| HeaderValue::try_from(host).ok())
+                {
+                    request.headers_mut().insert(HOST, host);
+                }
+                request.extensions_mut().insert(client);
+                request.extensions_mut().insert(peer);
+                request.extensions_mut().insert(held);
+                routes.oneshot(request).await
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_within)
+            .max_buf_size(self.limits.head_bytes)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            biased;
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
             }
         };
-        let place = open.take(address.ip()).ok_or_else(too_many)?;
-        Ok((peer, place))
+        if let Err(error) = ended {
+            // A client that went away, or sent what is no request.
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    /// Encrypts a connection, if the listener has a certificate; none if the client does not.
+    async fn opened(&self, stream: Stream) -> Option<Stream> {
+        let Some(tls) = &self.tls else {
+            return Some(stream);
+        };
+        match stream.encrypted(tls).await {
+            Ok(stream) => Some(stream),
+            Err(Ok(plain)) => {
+                let problem = Problem::new(Code::BadArgument, "the service speaks HTTPS alone")
+                    .hint("write `https://` in the place of `http://`");
+                turn_away(plain, problem).await;
+                None
+            }
+            Err(Err(error)) => {
+                tracing::debug!(%error, "a connection was not encrypted");
+                None
+            }
+        }
     }
 }
 
@@ -149,7 +244,13 @@ impl Door {
 /// `not-allowed`, for every other user, and for a connection whose user nobody knows.
 pub fn local_user(head: &Parts) -> Result<Caller, Problem> {
     let peer = head.extensions.get::<Peer>().copied();
-    match peer.is_some_and(|peer| peer.is_ours()) {
+    // A proxy of the user's own is the user, and whom it speaks for is not.
+    let client = head.extensions.get::<Client>();
+    let is_for_another = |peer: Peer| {
+        let own = peer.address.map(|address| address.ip().to_canonical());
+        client.is_some_and(|client| client.address != own)
+    };
+    match peer.is_some_and(|peer| peer.is_ours() && !is_for_another(peer)) {
         true => Ok(Caller::owner("local")),
         false => Err(not_ours()),
     }
@@ -168,7 +269,7 @@ fn too_many() -> Problem {
 }
 
 /// Answers a refused connection, and reads on for a moment: closing a socket with unread data would discard the answer.
-async fn turn_away(mut stream: TcpStream, problem: Problem, _place: OwnedSemaphorePermit) {
+async fn turn_away(mut stream: Stream, problem: Problem) {
     let document = ProblemDocument::new(problem, "");
     let body = serde_json::to_string(&document).unwrap_or_default();
     let answer = format!(
@@ -201,42 +302,6 @@ pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-async fn connection(
-    stream: TcpStream,
-    peer: Peer,
-    routes: Router,
-    limits: Limits,
-    stop: CancellationToken,
-    _place: Place,
-) {
-    // Answers are small, and wait for nothing.
-    let _ = stream.set_nodelay(true);
-    let held = Held::default();
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        request.extensions_mut().insert(held.clone());
-        routes.clone().oneshot(request)
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_within)
-        .max_buf_size(limits.head_bytes)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        biased;
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        // A client that went away, or sent what is no request.
-        tracing::debug!(%error, "a connection ended early");
-    }
-}
-
 /// Counts of open connections, by address.
 #[derive(Clone)]
 struct Connections {
@@ -253,7 +318,8 @@ struct Open {
 /// An open connection's place in the counts, released when dropped.
 struct Place {
     connections: Connections,
-    address: IpAddr,
+    /// Address under which the connection is counted; none for one of a proxy.
+    address: Option<IpAddr>,
 }
 
 impl Connections {
@@ -265,19 +331,18 @@ impl Connections {
     }
 
     /// Counts a new connection; none if there are too many.
-    fn take(&self, address: IpAddr) -> Option<Place> {
+    fn take(&self, address: Option<IpAddr>) -> Option<Place> {
         let mut open = self.open.lock().unpoisoned();
-        let most_from_one = if address.is_loopback() {
-            self.limits.connections
-        } else {
-            self.limits.connections_from_one
-        };
-        let of_one = open.from.get(&address).copied().unwrap_or_default();
-        if open.all >= self.limits.connections || of_one >= most_from_one {
+        let address = address.filter(|address| !address.to_canonical().is_loopback());
+        let of_one = address.and_then(|address| open.from.get(&address).copied());
+        let of_one = of_one.unwrap_or_default();
+        if open.all >= self.limits.connections || of_one >= self.limits.connections_from_one {
             return None;
         }
         open.all += 1;
-        open.from.insert(address, of_one + 1);
+        if let Some(address) = address {
+            open.from.insert(address, of_one + 1);
+        }
         Some(Place {
             connections: self.clone(),
             address,
@@ -289,10 +354,13 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.connections.open.lock().unpoisoned();
         open.all -= 1;
-        if let Some(number) = open.from.get_mut(&self.address) {
+        let Some(address) = self.address else {
+            return;
+        };
+        if let Some(number) = open.from.get_mut(&address) {
             *number -= 1;
             if *number == 0 {
-                open.from.remove(&self.address);
+                open.from.remove(&address);
             }
         }
     }
@@ -306,7 +374,7 @@ mod tests {
     fn connections_are_bounded_by_address_and_in_all() {
         let limits = Limits::default();
         let open = Connections::new(limits);
-        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
         let mut places: Vec<Place> = (0..limits.connections_from_one)
             .filter_map(|_| open.take(address(1)))
             .collect();

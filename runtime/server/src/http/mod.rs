@@ -20,7 +20,9 @@
 //! | [`requests`] | stored requests, whose work continues after the response |
 //! | [`link`] | authentication by a link for one use |
 //! | [`held`] | instances that are attended while a connection is open |
-//! | [`listen`] | the listener, for the user of the process |
+//! | [`listen`] | the listener: addresses, limits and users of connections |
+//! | [`proxies`] | the client behind a proxy |
+//! | [`tls`] | encrypted connections |
 //! | [`pages`] | pages of the service itself |
 //! | `console` | the console, with the feature of that name |
 //!
@@ -61,11 +63,13 @@ mod list;
 mod listen;
 mod operations;
 mod pages;
+mod proxies;
 mod repeats;
 mod requests;
 mod router;
 mod service;
 mod streams;
+mod tls;
 mod token;
 mod trail;
 mod watch;
@@ -74,9 +78,11 @@ mod words;
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
 pub use link::{Linked, router_by_link};
-pub use listen::{Door, Limits, Peer, Peers, bind, local_user, serve};
+pub use listen::{Door, Limits, Listener, Peer, Peers, bind, local_user, serve};
+pub use proxies::{Client, Proxies};
 pub use router::{router, router_with};
 pub use service::Service;
+pub use tls::{Tls, TlsError};
 pub use watershed_api::http::access::Authentication;
 pub use watershed_callers::state::State;
 pub use watershed_callers::token::{Minted, Wanted};

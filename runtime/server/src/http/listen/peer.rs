@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 /// The remote end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Address of the remote end.
-    pub address: SocketAddr,
+    /// Address of the remote end; none over a Unix socket.
+    pub address: Option<SocketAddr>,
     /// User id of the process that connected; none if the system does not report it.
     pub user: Option<u32>,
 }
@@ -16,7 +16,7 @@ impl Peer {
     /// Looks up the user of the remote end; known only on Linux.
     pub(super) fn find(address: SocketAddr, ours: SocketAddr) -> Self {
         Self {
-            address,
+            address: Some(address),
             user: user_of(address, ours),
         }
     }
@@ -24,9 +24,9 @@ impl Peer {
     /// Returns true if the user of this process connected. If the user is unknown, any connection from this machine
     /// counts.
     pub fn is_ours(&self) -> bool {
-        match (cfg!(target_os = "linux"), self.user) {
-            (true, user) => user == Some(rustix::process::geteuid().as_raw()),
-            (false, _) => self.address.ip().is_loopback(),
+        match (cfg!(target_os = "linux"), self.user, self.address) {
+            (true, user, _) | (_, user, None) => user == Some(rustix::process::geteuid().as_raw()),
+            (false, _, Some(address)) => address.ip().is_loopback(),
         }
     }
 }
