@@ -14,6 +14,7 @@ mod metrics;
 mod programs;
 mod rows;
 mod shared;
+mod token;
 
 use super::candidates::complete_names;
 use super::values::{Limit, Since, Size, Variable, Wait, outcome};
@@ -24,6 +25,7 @@ pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Form, Out, Partitions, Query, Show};
 pub(super) use shared::Shared;
+pub(super) use token::{At, Token, TokenAction, TokenCreate};
 use watershed_api::documents::Outcome;
 use watershed_api::request::Selection;
 use watershed_reconcilers::model::sample::Sample;
@@ -71,6 +73,8 @@ pub(super) enum Command {
     Start(Start),
     /// Keep many projects up to date, and answer over HTTP for all of them, until stopped.
     Serve(Serve),
+    /// Make, list and revoke tokens, by which callers of a service are let in.
+    Token(Token),
     /// Compile only: look for mistakes without opening any data.
     Validate(Validate),
     /// Show what `run` would do and why, touching nothing.

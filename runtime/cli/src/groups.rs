@@ -8,7 +8,7 @@ use super::console::console_width;
 use crate::render::paragraph::paragraph;
 
 /// The groups of commands, with titles and order as in `docs/cli.md`.
-pub(super) const GROUPS: [(&str, &[&str]); 7] = [
+pub(super) const GROUPS: [(&str, &[&str]); 8] = [
     ("Begin", &["init"]),
     (
         "Build",
@@ -40,6 +40,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
         "Care for what is kept",
         &["doctor", "gc", "trash", "backup", "restore", "debug"],
     ),
+    ("Let callers in", &["token"]),
     ("Editors", &["schema", "lsp", "completions"]),
 ];
 

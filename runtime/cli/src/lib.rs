@@ -40,6 +40,7 @@ mod session;
 mod shim;
 mod signals;
 mod start;
+mod token;
 mod trash;
 mod values;
 mod work;
@@ -240,6 +241,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Stats(args) => operate::stats(console, shared, args),
         Command::Debug(args) => debug::debug(console, shared, args),
         Command::Doctor(args) => care::doctor(console, shared, args),
+        Command::Token(args) => token::token(console, shared, args),
         Command::Trash(args) => trash::trash(console, shared, args),
         Command::Backup(args) => backup::backup(console, shared, args),
         Command::Restore(args) => backup::restore(console, shared, args),

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use watershed_api::documents::{Outcome, Time};
+use watershed_callers::Grant;
 use watershed_compilers::parse_size;
 
 /// A value `KEY=VALUE` of `--env`.
@@ -80,6 +81,26 @@ impl FromStr for Argument {
             _ => value.into(),
         };
         Ok(Self { name, value })
+    }
+}
+
+/// A role on an instance, `INSTANCE=ROLE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InstanceRole {
+    pub instance: String,
+    pub role: Grant,
+}
+
+impl FromStr for InstanceRole {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = text.split_once('=').filter(|(instance, _)| !instance.is_empty());
+        let (instance, role) = named.ok_or("`INSTANCE=ROLE` was expected, such as `shop=operate`")?;
+        Ok(Self {
+            instance: instance.to_owned(),
+            role: role.parse::<Grant>().map_err(|error| error.to_string())?,
+        })
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) mod rows;
 pub(crate) mod status;
 pub(crate) mod summary;
 pub(crate) mod table;
+pub(crate) mod tokens;
 pub(crate) mod told;
 pub(crate) mod trash;
 pub(crate) mod units;
