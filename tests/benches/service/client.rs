@@ -10,21 +10,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::PLACE;
 
-/// A service at an address.
+/// A service at an address, asked with a token.
 #[derive(Clone, Copy)]
-pub(crate) struct Client(pub(crate) SocketAddr);
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    /// Line of the head with the token.
+    pub(crate) bearer: &'static str,
+}
 
 /// A connection that is kept.
 pub(crate) struct Connection {
+    bearer: &'static str,
     stream: TcpStream,
     read: Vec<u8>,
 }
 
 impl Client {
     pub(crate) async fn connect(self) -> Connection {
-        let stream = TcpStream::connect(self.0).await.unwrap();
+        let stream = TcpStream::connect(self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         Connection {
+            bearer: self.bearer,
             stream,
             read: Vec::with_capacity(64 << 10),
         }
@@ -78,13 +84,16 @@ impl Client {
 impl Connection {
     /// Reads a path, and returns the body.
     pub(crate) async fn get(&mut self, path: &str) -> Vec<u8> {
-        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{}\r\n", self.bearer);
         self.exchange(head.as_bytes()).await
     }
 
     /// Posts nothing to a path, and returns the body.
     pub(crate) async fn post(&mut self, path: &str) -> Vec<u8> {
-        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n{}\r\n",
+            self.bearer
+        );
         self.exchange(head.as_bytes()).await
     }
 
@@ -115,7 +124,10 @@ impl Connection {
 
     /// Begins to read a stream.
     pub(crate) async fn watch(mut self) -> TcpStream {
-        let head = format!("GET {PLACE}/watch HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let head = format!(
+            "GET {PLACE}/watch HTTP/1.1\r\nhost: localhost\r\n{}\r\n",
+            self.bearer
+        );
         self.stream.write_all(head.as_bytes()).await.unwrap();
         self.stream
     }

@@ -9,7 +9,7 @@
 //!
 //! | figure | what is measured |
 //! |---|---|
-//! | `get_per_s`, `get_p99_ms` | one of 10,000 resources, over 64 connections that are kept |
+//! | `get_per_s`, `get_p99_ms` | one of 10,000 resources, over 64 connections that are kept, with a token |
 //! | `list_100_per_s`, `list_10k_ms` | a page of 100; all pages of 1,000, one after the other |
 //! | `get_during_build_p99_ms`, `build_slowdown` | 500 gets a second while 1,000 models are built; that build over one alone |
 //! | `watch_1k_p99_ms`, `watch_1k_cpu_ratio` | from a commit to the last of 1,000 readers; the CPU of a build that they watch over one that nobody watches |
@@ -32,7 +32,9 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use watershed::api::request::RunRequest;
-use watershed::http::{Service, bind, local_user, router, serve};
+use watershed::http::{
+    Bearers, Grant, Grants, Level, Service, State, Tokens, Wanted, bind, router_with, serve,
+};
 use watershed::{Instance, Options, Runtime};
 use watershed_tests::measure::{Report, Unit};
 
@@ -62,11 +64,26 @@ impl Served {
         let instance = Runtime::new().open(Options::new(project.path())).await.unwrap();
         let instance = Arc::new(instance);
         instance.controller().wait_until_idle(PATIENCE).await.unwrap();
+        let state = State::in_memory().await.unwrap();
+        let tokens = Tokens::open(Arc::new(state), Vec::new()).await.unwrap();
+        let wanted = Wanted {
+            name: "bench".to_owned(),
+            roles: Grants::one("it", Grant::new(Level::Operate)),
+            operations: None,
+            select: Vec::new(),
+            expires_ms: i64::MAX,
+        };
+        let token = tokens.create(wanted, "bench", 0).await.unwrap().unwrap().text;
         let service = Service::new().with("it", Arc::clone(&instance));
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let client = Client(listener.local_addr().unwrap());
+        let client = Client {
+            address: listener.local_addr().unwrap(),
+            // One for each project, until the process ends.
+            bearer: format!("authorization: Bearer {token}\r\n").leak(),
+        };
         let stop = CancellationToken::new();
-        tokio::spawn(serve(listener, router(service, local_user), stop.clone()));
+        let routes = router_with(service, Bearers::new(Arc::new(tokens)));
+        tokio::spawn(serve(listener, routes, stop.clone()));
         Self {
             project,
             instance,

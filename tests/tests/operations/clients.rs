@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use watershed::api::request::RunRequest;
-use watershed::http::{Service, bind, local_user, router, serve};
+use watershed::http::{Service, State, Tokens, bind, local_user, router, serve};
 use watershed::{Instance, Options, Runtime};
 use watershed_tests::server::{fetched, skip};
 
@@ -68,7 +68,14 @@ impl Flights {
         let instance = Arc::new(opened.expect("the project can be opened"));
         let built = instance.run(RunRequest::default()).await;
         built.expect("the project comes to rest");
-        let service = Service::new().with("flights", Arc::clone(&instance));
+        let state = State::open(&folder.path().join("service.db")).await;
+        let state = Arc::new(state.expect("the state can be opened"));
+        let tokens = Tokens::open(Arc::clone(&state), Vec::new()).await;
+        let tokens = Arc::new(tokens.expect("the tokens can be read"));
+        let service = Service::new()
+            .keeping(state)
+            .with_tokens(tokens)
+            .with("flights", Arc::clone(&instance));
         let address = "127.0.0.1:0".parse().expect("an address");
         let listener = bind(address).await.expect("a socket");
         let url = format!("http://{}", listener.local_addr().expect("an address"));

@@ -63,6 +63,7 @@
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `taken` | work that was taken over HTTP, while the process dies |
 //! | `terminal` | tables and lists on terminals of several widths |
+//! | `tokens` | tokens of a service: from a file, over HTTP, revoked, after a kill |
 //! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `transitions` | what became of jobs and services, in `history` |
@@ -151,6 +152,7 @@ mod taken;
 mod terminal;
 mod tls;
 mod together;
+mod tokens;
 mod transitions;
 mod trash;
 mod unit_tests;

@@ -108,6 +108,9 @@ fn s_api45_every_mistake_of_a_configuration_is_told_at_once_with_its_place() {
     close(&project.path().join("open.env"), 0o644);
     close(&project.path().join("closed.env"), 0o600);
     close(&project.path().join("broken.env"), 0o600);
+    close(&project.path().join("open.tokens"), 0o644);
+    close(&project.path().join("good.tokens"), 0o600);
+    close(&project.path().join("broken.tokens"), 0o600);
     cases.retain(|file| {
         file.parent() == Some(Path::new("")) && file.extension().is_some_and(|it| it == "yaml")
     });
