@@ -6,7 +6,9 @@
 mod address;
 mod auth;
 mod instances;
+mod limits;
 mod network;
+mod trust;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,9 @@ use crate::{
 pub use address::{is_host, plain_base};
 pub use auth::{Auth, GivenToken, read_tokens};
 pub use instances::Instance;
+pub use limits::Limits;
 pub use network::{Listen, Network, Tls};
+pub use trust::Trust;
 
 blocks! {
     /// Top-level keys of a configuration.
@@ -32,6 +36,7 @@ blocks! {
         "auth": Block(&auth::AUTH), "Who may ask. Without it the user who started the service, and nobody else.";
         "tls": Block(&network::TLS), "The certificate with which the service encrypts.";
         "proxies": Texts, "Addresses and networks of the proxies before the service, whose reports about clients are believed.";
+        "limits": Block(&limits::LIMITS), "What callers of the service may use.";
         "instances": Map(&Block(&INSTANCE)), "The projects, each under the name that it has in paths.";
     }
 
@@ -40,12 +45,12 @@ blocks! {
         "project": Text, "The project's folder; a relative path starts from the folder of this file.";
         "environment": Text, "The environment; `dev` unless set.";
         "env_file": Text, "A file of `NAME=value` lines, which win over those of the project. Only its owner may read it.";
-        "trust": Word(&["full"]), "What the project's files may do: `full` is whatever the service's user may.";
+        "trust": Word(&Trust::WORDS), "What the project's files may do: `sandbox` (unless set) reads and writes the project's own folder and starts nothing, `full` is whatever the service's user may.";
     }
 }
 
 /// Top-level keys that are reserved for later versions.
-const LATER: [&str; 5] = ["egress", "embed", "limits", "mcp", "sql"];
+const LATER: [&str; 4] = ["egress", "embed", "mcp", "sql"];
 /// Keys of an instance that are reserved for later versions.
 const LATER_OF_INSTANCE: [&str; 5] = ["extensions", "git", "reach", "remote_edit", "weight"];
 
@@ -62,6 +67,8 @@ pub struct Configuration {
     pub state: Option<Placed>,
     /// Ways in which callers are recognised; none if only the user who started the service is let in.
     pub auth: Option<Auth>,
+    /// What callers of the service may use.
+    pub limits: Limits,
     /// Instances by name.
     pub instances: BTreeMap<String, Instance>,
 }
@@ -135,6 +142,7 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
         base: address::base(&mut fields),
         state: auth::state(&mut fields),
         auth: auth::auth(&mut fields),
+        limits: limits::limits(&mut fields),
         instances: instances::instances(&mut fields),
     };
     finish(fields, &CONFIGURATION, &LATER);

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{INSTANCE, LATER_OF_INSTANCE, Placed, finish, placed};
+use super::{INSTANCE, LATER_OF_INSTANCE, Placed, finish, placed, trust, trust::Trust};
 use crate::{
     diagnostics::{Code, Findings},
-    text::names,
     yaml::{Data, Entry, Fields, Map},
 };
 
@@ -21,6 +20,8 @@ pub struct Instance {
     pub environment: Option<Placed>,
     /// Path of the instance's file of variables; none if not set.
     pub env_file: Option<Placed>,
+    /// What the project's files may do.
+    pub trust: Trust,
 }
 
 pub(super) fn instances(fields: &mut Fields<'_>) -> BTreeMap<String, Instance> {
@@ -32,7 +33,7 @@ pub(super) fn instances(fields: &mut Fields<'_>) -> BTreeMap<String, Instance> {
     };
     if map.is_empty() {
         let message = "a service needs projects to serve under `instances`";
-        let hint = "name one: `instances: {shop: {project: /srv/shop, trust: full}}`";
+        let hint = "name one: `instances: {shop: {project: /srv/shop}}`";
         fields
             .findings()
             .add_with_hint(at, Code::MissingKey, message, hint);
@@ -80,7 +81,7 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
             .findings()
             .add_with_hint(entry.key_at, Code::MissingKey, message, hint);
     }
-    trust(name, &mut fields);
+    let trust = trust::trust(&mut fields);
     let (environment, env_file) = (
         placed(&mut fields, "environment"),
         placed(&mut fields, "env_file"),
@@ -90,34 +91,6 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
         project: project?,
         environment,
         env_file,
+        trust,
     })
-}
-
-/// Checks the key `trust`. An explicit value is required, so that a later sandbox does not change the meaning of a
-/// file.
-fn trust(name: &str, fields: &mut Fields<'_>) {
-    let at = fields.at();
-    let hint = "`trust: full` lets the project's files do whatever the service's user may";
-    if !fields.has("trust") {
-        let message = format!("the instance \"{name}\" does not say how far its files are trusted");
-        return fields
-            .findings()
-            .add_with_hint(at, Code::MissingKey, message, hint);
-    }
-    if let Some(node) = fields.text_node("trust") {
-        let text = node.scalar_text().unwrap_or_default();
-        if text == "sandbox" {
-            let message = "`trust: sandbox` is not there yet";
-            fields
-                .findings()
-                .add_with_hint(node.at, Code::InvalidValue, message, hint);
-        } else if text != "full" {
-            let message = format!("\"trust\" can't be \"{text}\"");
-            let near = names::nearest(&text, ["full"]);
-            let hint = near.map_or(hint.to_owned(), |near| format!("did you mean `{near}`?"));
-            fields
-                .findings()
-                .add_with_hint(node.at, Code::InvalidValue, message, hint);
-        }
-    }
 }

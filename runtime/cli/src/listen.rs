@@ -228,7 +228,7 @@ impl Listening {
             peers,
             tls: place.network.tls.clone(),
             proxies: Arc::clone(&place.network.proxies),
-            ..Door::default()
+            limits: service.limits(),
         };
         let serving = tokio::spawn(door.serve(bound.listener, routes, stop.clone()));
         Ok(Self {

@@ -1,10 +1,11 @@
 //! The command `serve`: keeps many projects converged in one process, and serves them over HTTP.
 
 mod configuration;
+mod confinement;
 mod network;
 mod tokens;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,10 @@ use watershed::program::{Stop, chain, forget_early_end, state_problem};
 use watershed::{Files, Instance, Options, Runtime};
 use watershed_api::{Code, Exit, Problem};
 use watershed_callers::state::StateError;
+use watershed_compilers::configuration::Trust;
 
-use self::configuration::{Checked, Served};
+use self::configuration::Served;
+use self::confinement::Confinement;
 use super::args::{Format, Serve, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
@@ -61,10 +64,20 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         let message = "`--auth` says that one person is let in, and the configuration's `auth` that callers have tokens";
         return Err(Failure::usage(message).hint("leave one of them out"));
     }
+    let instances = checked.instances.iter();
+    let mut instances: Vec<(String, Options)> = instances
+        .map(|served| (served.name.clone(), options(shared, served)))
+        .collect();
+    // From here on relative paths lead nowhere.
+    let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
+    for (_, options) in &mut instances {
+        options.working_folder = Some(confinement.folder.clone());
+    }
     super::block_on(async {
         let stop = Stop::default();
         signals::stop_on_signals(stop.clone())?;
         let mut service = place.service();
+        service.set_limits(checked.limits);
         if let Some(folder) = &checked.state {
             let state = Arc::new(open_state(folder).await?);
             service = service.keeping(Arc::clone(&state));
@@ -90,7 +103,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
                 closing.cancel();
             }
         });
-        keep_all(console, shared, checked, &service, &closing, &page_of).await;
+        keep_all(console, instances, &service, &closing, &page_of).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
 }
@@ -155,8 +168,7 @@ enum News {
 /// Keeps all instances open until the program stops, and closes them in time.
 async fn keep_all(
     console: &mut Console,
-    shared: &Shared,
-    checked: Checked,
+    instances: Vec<(String, Options)>,
     service: &Service,
     closing: &CancellationToken,
     page_of: &(dyn Fn(&str) -> String + Sync),
@@ -165,15 +177,14 @@ async fn keep_all(
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
     let opening = Arc::new(Semaphore::new(2 * cores));
     let (tell, mut news) = tokio::sync::mpsc::channel(16);
-    let mut kept: FuturesUnordered<_> = checked
-        .instances
+    let mut kept: FuturesUnordered<_> = instances
         .into_iter()
-        .map(|served| {
+        .map(|(name, options)| {
             let keeper = Keeper {
                 runtime: console.runtime.clone(),
-                options: options(shared, &served),
-                page: page_of(&served.name),
-                name: served.name,
+                options,
+                page: page_of(&name),
+                name,
                 service: service.clone(),
                 closing: closing.clone(),
                 opening: Arc::clone(&opening),
@@ -207,13 +218,15 @@ async fn keep_all(
 
 /// Returns the options for opening a project's instance.
 fn options(shared: &Shared, served: &Served) -> Options {
+    let whole = |folder: &PathBuf| std::path::absolute(folder).unwrap_or(folder.clone());
     Options {
         environment: served.environment.clone(),
         variables: served.variables.clone(),
         jobs: shared.jobs.map(super::values::Limit::get),
         engine_threads: shared.engine_threads.map(super::values::Limit::get),
         memory_limit: shared.memory_limit.map(|size| size.0),
-        extensions: shared.extensions.clone(),
+        extensions: shared.extensions.as_ref().map(whole),
+        sandbox: served.trust == Trust::Sandbox,
         installs: !shared.no_extension_install,
         files: Files::Watched,
         // A program that looks at the tables closes them again, and nobody waits for this process to end.

@@ -8,10 +8,9 @@ use std::{fs, io};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     folders: Vec<PathBuf>,
-    working_folder: Option<WorkingFolder>,
 }
 
-/// The empty working folder of a process that runs several confined projects.
+/// The empty working folder of a process that runs several projects.
 ///
 /// The engine looks for a relative path in the working folder of the process before it looks in the project, so a folder
 /// in which nothing is found lets each project read its own files. What a statement leaves there is removed.
@@ -73,20 +72,7 @@ impl Sandbox {
         let real = |folder: PathBuf| real_path(&folder).unwrap_or(folder);
         Self {
             folders: folders.into_iter().map(real).collect(),
-            working_folder: None,
         }
-    }
-
-    /// Returns the same sandbox for a process whose working folder is an empty one, and not the project's.
-    #[must_use]
-    pub fn in_working_folder(mut self, folder: Option<WorkingFolder>) -> Self {
-        self.working_folder = folder;
-        self
-    }
-
-    /// Returns the empty working folder of the process; none if the process works in the project's own folder.
-    pub fn working_folder(&self) -> Option<&WorkingFolder> {
-        self.working_folder.as_ref()
     }
 
     /// Returns the folders of the sandbox.

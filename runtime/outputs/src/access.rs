@@ -17,6 +17,8 @@ pub struct Surroundings<'a> {
     pub environment: &'a str,
     /// The project's folder.
     pub root: &'a Path,
+    /// True if the project is confined: credentials of the process are not the project's.
+    pub is_confined: bool,
 }
 
 /// A setting with its alternative names, and the environment variables that replace it when absent.
@@ -93,7 +95,7 @@ pub fn access(
     let settings = Settings {
         properties: spec.properties.as_ref().unwrap_or(&empty),
         scope: &scope,
-        root: around.root,
+        around,
     };
     settings.access(driver).map(Some)
 }
@@ -101,15 +103,16 @@ pub fn access(
 struct Settings<'a> {
     properties: &'a MapValue,
     scope: &'a Scope,
-    /// The project's folder.
-    root: &'a Path,
+    around: Surroundings<'a>,
 }
 
 impl Settings<'_> {
     fn access(&self, driver: Driver) -> Result<Access, RenderError> {
         let none = Access {
             driver,
-            authorities: self.named("ca_cert_file")?.map(|file| self.root.join(file)),
+            authorities: self
+                .named("ca_cert_file")?
+                .map(|file| self.around.root.join(file)),
             ..Access::default()
         };
         Ok(match driver {
@@ -142,17 +145,19 @@ impl Settings<'_> {
         })
     }
 
-    /// Returns the value of a setting: from the first of its names that is set, else from the environment.
+    /// Returns the value of a setting: from the first of its names that is set, else from the environment of the process
+    /// unless the project is confined.
     fn text(&self, setting: &Setting) -> Result<Option<String>, RenderError> {
         for name in setting.names {
             if let Some(text) = self.named(name)? {
                 return Ok(Some(text));
             }
         }
-        let said = setting
-            .environment
-            .iter()
-            .find_map(|name| std::env::var(name).ok());
+        let environment = match self.around.is_confined {
+            true => &[],
+            false => setting.environment,
+        };
+        let said = environment.iter().find_map(|name| std::env::var(name).ok());
         Ok(said.filter(|text| !text.is_empty()))
     }
 
@@ -228,6 +233,7 @@ mod tests {
         Surroundings {
             environment: "dev",
             root: Path::new(""),
+            is_confined: false,
         }
     }
 

@@ -108,6 +108,7 @@ mod tests {
         let around = Surroundings {
             environment: "dev",
             root: Path::new("/project"),
+            is_confined: false,
         };
         EngineSettings::from_rows([&row].into_iter(), around, &Secrets::default())
     }

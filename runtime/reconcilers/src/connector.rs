@@ -248,6 +248,7 @@ impl Trial<'_> {
             Surroundings {
                 environment: &self.connectors.environment,
                 root: &self.connectors.root,
+                is_confined: self.connectors.outputs.sandbox().is_some(),
             },
         );
         let access = access.map_err(|error| failure::from_render(&error))?;

@@ -31,7 +31,6 @@ mod watching;
 
 use std::{
     collections::BTreeSet,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -39,7 +38,7 @@ use std::{
     time::Duration,
 };
 
-use watershed_compilers::{Health, Kind, Options, Project, Spec, Trust};
+use watershed_compilers::{Health, Kind, Options, Spec, Trust};
 use watershed_controller::kind::Nudging;
 use watershed_controller::resource::Listing;
 use watershed_controller::{
@@ -294,7 +293,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     let broken_paths = project.broken_paths();
     let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
     redact(&mut diagnostics, secrets);
-    let engine = EngineSettings::from_project(project, sessions(project, compilation.root(), rows, secrets));
+    let engine = EngineSettings::from_project(project, sessions(compilation, rows, secrets));
     let mut removal = None;
     let mut state = ProjectParserState {
         display_name: project.display_name().to_owned(),
@@ -354,7 +353,8 @@ pub fn foresee(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) 
 
 /// Returns the statements with which connections to the engine begin; connectors that do not compile keep their
 /// previous ones.
-fn sessions(project: &Project, root: &Path, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
+fn sessions(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
+    let project = compilation.project();
     let good = project.resources().filter_map(|resource| match &resource.spec {
         Spec::Connector(spec) if resource.health == Health::Ok => Some((resource.name.as_str(), &**spec)),
         _ => None,
@@ -372,7 +372,8 @@ fn sessions(project: &Project, root: &Path, rows: &[Arc<Row>], secrets: &Secrets
         .map(Arc::as_ref);
     let around = access::Surroundings {
         environment: &project.options().environment,
-        root,
+        root: compilation.root(),
+        is_confined: compilation.is_confined(),
     };
     let mut all = sessions::sessions(good.into_iter(), around, secrets);
     all.extend(sessions::sessions_of_rows(kept, around, secrets));

@@ -24,12 +24,12 @@ struct Behind {
 }
 
 impl Behind {
-    async fn new(place: &Place, limits: Limits, bodies_within: Duration) -> Self {
+    async fn new(place: &Place, limits: Limits) -> Self {
         let owner = place.owned().await;
         let service = Service::new()
             .known_as(["data.example.org".to_owned()])
-            .bodies_within(bodies_within)
             .with("shop", Arc::clone(&owner.instance));
+        service.set_limits(limits);
         let listener = bind("127.0.0.1:0".parse().expect("an address")).await;
         let listener = listener.expect("a socket");
         let client = Client(listener.local_addr().expect("an address"));
@@ -49,7 +49,7 @@ impl Behind {
 
     /// A service with the usual limits.
     async fn usual(place: &Place) -> Self {
-        Self::new(place, Limits::default(), Duration::from_secs(30)).await
+        Self::new(place, Limits::default()).await
     }
 
     /// Shows that the service answers as before, and ends it.
@@ -294,9 +294,10 @@ async fn heads_and_bodies_that_dribble_are_not_waited_for() {
     let place = Place::new(&[]);
     let limits = Limits {
         head_within: Duration::from_millis(20),
+        body_within: Duration::from_millis(20),
         ..Limits::default()
     };
-    let served = Behind::new(&place, limits, Duration::from_millis(20)).await;
+    let served = Behind::new(&place, limits).await;
     for beginning in ["", "GET /v1/me HTTP/1.1\r\nhost: local"] {
         let mut stream = TcpStream::connect(served.client.0).await.expect("it listens");
         stream.write_all(beginning.as_bytes()).await.expect("it reads");
@@ -322,7 +323,7 @@ async fn more_connections_than_allowed_are_told_so_and_take_nobodys_place() {
         connections: 3,
         ..Limits::default()
     };
-    let served = Behind::new(&place, limits, Duration::from_secs(30)).await;
+    let served = Behind::new(&place, limits).await;
     let request = format!("GET {SHOP}/stats HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let mut open = Vec::new();
     for _ in 0..3 {

@@ -155,6 +155,7 @@ mod together;
 mod tokens;
 mod transitions;
 mod trash;
+mod trusting;
 mod unit_tests;
 mod world;
 mod zones;

@@ -41,6 +41,26 @@ pub struct InstanceEntry {
     pub address: Option<String>,
 }
 
+/// What the files of an instance's project may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Reach the project's folder and its state. Nothing is started, called or sent.
+    Sandbox,
+    /// Whatever the user of the process may do.
+    Full,
+}
+
+impl Trust {
+    /// Returns the word of configurations and documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// The state of an instance: live or at rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -54,7 +54,7 @@ pub use export::ExportDocument;
 pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{EndedEarly, HistoryDocument, HistoryRun, HistoryTransition, Moment, Repeats};
-pub use instances::{InstanceEntry, InstanceState, InstancesDocument};
+pub use instances::{InstanceEntry, InstanceState, InstancesDocument, Trust};
 pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
 pub use metrics::{MetricsBoundsDocument, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 pub use name::ResourceName;

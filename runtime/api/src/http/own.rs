@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::actions::actions;
-use crate::documents::{Action, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time};
+use crate::documents::{
+    Action, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time, Trust,
+};
 use crate::hint::Hint;
 use crate::problem::{Mistake, Problem};
 
@@ -195,6 +197,8 @@ pub struct InstanceEntry {
     pub project: Option<String>,
     /// Name of the instance's environment; null if the instance is not open.
     pub environment: Option<String>,
+    /// What the project's files may do; null if the instance is not open.
+    pub trust: Option<Trust>,
     /// Worst health among the instance's resources; null if the instance is not open.
     pub health: Option<Health>,
     /// Reason why the instance could not be opened; null if it is open.

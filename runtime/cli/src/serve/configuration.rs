@@ -1,13 +1,16 @@
 //! The configuration of a service, validated as a whole before any project is opened.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use watershed::http::Limits;
 use watershed::program::finding;
 use watershed_api::http::DiagnosticsDocument;
 use watershed_callers::Token;
-use watershed_compilers::configuration::{self, Configuration, Instance, Placed};
+use watershed_compilers::configuration::{self, Configuration, Instance, Placed, Trust};
 use watershed_compilers::diagnostics::{Colour, draw};
 use watershed_compilers::{Code, Diagnostic};
 use watershed_drivers::regular;
@@ -32,6 +35,7 @@ pub(super) struct Checked {
     pub(super) state: Option<PathBuf>,
     /// Tokens of the file of tokens; none if only the user who started the service is let in.
     pub(super) tokens: Option<Vec<Token>>,
+    pub(super) limits: Limits,
     pub(super) instances: Vec<Served>,
 }
 
@@ -41,6 +45,7 @@ pub(super) struct Served {
     pub(super) project: PathBuf,
     pub(super) environment: String,
     pub(super) variables: BTreeMap<String, String>,
+    pub(super) trust: Trust,
 }
 
 impl std::fmt::Debug for Served {
@@ -113,6 +118,30 @@ fn tell(
     Ok(())
 }
 
+/// Returns the limits of a service, with the usual ones where none is set.
+fn limits(set: &configuration::Limits) -> Limits {
+    let usual = Limits::default();
+    let bytes = |set: Option<u64>, usual| set.and_then(|it| usize::try_from(it).ok()).unwrap_or(usual);
+    let time = |set: Option<u64>, usual| set.map_or(usual, Duration::from_millis);
+    let number = |set: Option<u32>, usual| set.and_then(|it| usize::try_from(it).ok()).unwrap_or(usual);
+    let rate = |set: Option<u32>, usual| set.and_then(NonZeroU32::new).unwrap_or(usual);
+    Limits {
+        head_bytes: bytes(set.head_bytes, usual.head_bytes),
+        head_within: time(set.head_ms, usual.head_within),
+        body_bytes: bytes(set.body_bytes, usual.body_bytes),
+        body_within: time(set.body_ms, usual.body_within),
+        answer_within: time(set.answer_ms, usual.answer_within),
+        connections: number(set.connections, usual.connections),
+        connections_from_one: number(set.connections_per_address, usual.connections_from_one),
+        watchers: number(set.watchers, usual.watchers),
+        watchers_of_one: number(set.watchers_per_principal, usual.watchers_of_one),
+        requests_per_second: rate(set.requests_per_second, usual.requests_per_second),
+        requests_at_once: rate(set.requests_at_once, usual.requests_at_once),
+        requests_waiting: number(set.requests_waiting, usual.requests_waiting),
+        failed_sign_ins_per_minute: rate(set.failed_sign_ins_per_minute, usual.failed_sign_ins_per_minute),
+    }
+}
+
 /// The state of reading a configuration.
 pub(super) struct Reading<'f> {
     file: &'f Path,
@@ -153,6 +182,7 @@ impl<'f> Reading<'f> {
                 project: folders.get(name).cloned()?,
                 environment: self.environment(instance),
                 variables: self.variables(instance),
+                trust: instance.trust,
             };
             instances.push(served);
         }
@@ -162,6 +192,7 @@ impl<'f> Reading<'f> {
             base: read.base,
             state,
             tokens,
+            limits: limits(&read.limits),
             instances,
         })
     }

@@ -77,6 +77,7 @@ impl Databases for Engine {
         let engine = Engine::new(Options {
             access: Access::ReadOnly,
             sandbox: own.sandbox.clone(),
+            working_folder: own.working_folder.clone(),
             ..Options::new(file, own.root.clone())
         });
         engine.begin_with(session.into_iter().collect());

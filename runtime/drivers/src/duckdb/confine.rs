@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use watershed_api::hint::option;
 use watershed_dialect::{DuckDb, Quoting as _};
 
+use super::options::Options;
 use super::sys::{Answer, Connection, RawError};
 use crate::olap::{Failure, QueryError, SqlError};
 use crate::sandbox::{Sandbox, WorkingFolder};
@@ -32,14 +33,14 @@ const STILL_SET: [&str; 15] = [
     "scalar_subquery_error_on_multiple_rows",
 ];
 
-/// Disables the engine's access to anything outside the sandbox. `root` is the base of relative paths.
+/// Disables the engine's access to anything outside the sandbox.
 ///
 /// # Errors
-/// What the engine says, and when the process's working folder is neither `root` nor the sandbox's empty one: the engine looks at a
-/// relative path there before it looks in `root`, and would refuse it.
-pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, root: &Path) -> Result<(), RawError> {
-    refuse_other_folder(sandbox, root)?;
-    let working_folder = sandbox.working_folder().map(WorkingFolder::path);
+/// What the engine says, and when the process's working folder is neither the project's nor the empty one: the engine
+/// looks at a relative path there before it looks in the project, and would refuse it.
+pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, options: &Options) -> Result<(), RawError> {
+    refuse_other_folder(options)?;
+    let working_folder = options.working_folder.as_ref().map(WorkingFolder::path);
     let folders = sandbox.folders().iter().map(PathBuf::as_path);
     let folders = folders.chain(working_folder).map(Path::to_string_lossy);
     let folders = list(folders.map(|folder| DuckDb.text(&folder)));
@@ -59,10 +60,11 @@ fn list(texts: impl Iterator<Item = String>) -> String {
     format!("[{}]", texts.collect::<Vec<_>>().join(", "))
 }
 
-fn refuse_other_folder(sandbox: &Sandbox, root: &Path) -> Result<(), RawError> {
+fn refuse_other_folder(options: &Options) -> Result<(), RawError> {
     let real = |path: &Path| path.canonicalize().ok();
     let here = std::env::current_dir().ok().and_then(|here| real(&here));
-    let wanted = sandbox.working_folder().map_or(root, WorkingFolder::path);
+    let wanted = options.working_folder.as_ref();
+    let wanted = wanted.map_or(options.root.as_path(), WorkingFolder::path);
     if here.is_some() && here == real(wanted) {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::olap::Access;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, WorkingFolder};
 
 /// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,10 @@ pub struct Options {
     /// Number of engine threads; by default one per core.
     pub threads: Option<NonZeroUsize>,
     /// Folders that SQL may access; none for no restriction. With a sandbox, the working directory of the process must
-    /// be `root`, or the empty one that the sandbox names.
+    /// be `root`, or `working_folder`.
     pub sandbox: Option<Sandbox>,
+    /// The empty working folder of a process that runs several projects; none if there is one project.
+    pub working_folder: Option<WorkingFolder>,
     /// Folders with extensions, searched before the engine's cache: each contains a folder per engine version, and
     /// inside that a folder per platform.
     pub extensions: Vec<PathBuf>,
@@ -56,6 +58,7 @@ impl Options {
             temp_limit: None,
             threads: None,
             sandbox: None,
+            working_folder: None,
             extensions: Vec::new(),
             installs: false,
             patience: Duration::ZERO,

@@ -191,7 +191,7 @@ pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
     // Otherwise the configuration stays unlocked: migrations may set things. Nothing but SELECT and what wraps one is
     // run for any other caller.
     if let Some(sandbox) = &options.sandbox {
-        confine(&connection, sandbox, &options.root).map_err(said)?;
+        confine(&connection, sandbox, options).map_err(said)?;
     }
     let idle = Vec::new();
     let opened = Open {

@@ -9,7 +9,7 @@ use super::running::Running;
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::crash::{self, Around};
 use crate::olap::{Failure, NamedRow, OpenError, Value};
-use crate::sandbox::{Sandbox, WorkingFolder};
+use crate::sandbox::WorkingFolder;
 use crate::volume::Volume;
 
 /// A unit of work on a connection.
@@ -18,7 +18,7 @@ pub(super) struct Work<'a> {
     /// Running work to interrupt; `None` for work that can't be interrupted.
     running: Option<&'a Running>,
     aftermath: Cell<Aftermath>,
-    /// The empty folder in which the process works, if it is confined and runs several projects.
+    /// The empty folder in which the process works, if it runs several projects.
     working_folder: Option<&'a WorkingFolder>,
 }
 
@@ -45,11 +45,11 @@ impl<'a> Work<'a> {
 
     /// Has the folder that the process works in cleared behind each statement of an author.
     pub(super) fn confined(mut self, options: &'a Options) -> Self {
-        self.working_folder = options.sandbox.as_ref().and_then(Sandbox::working_folder);
+        self.working_folder = options.working_folder.as_ref();
         self
     }
 
-    /// Returns the empty folder in which the process works, if it is confined and runs several projects.
+    /// Returns the empty folder in which the process works, if it runs several projects.
     pub(super) fn working_folder(&self) -> Option<&'a WorkingFolder> {
         self.working_folder
     }

@@ -63,6 +63,11 @@ impl Compilation {
         &self.root
     }
 
+    /// Returns true if the project is confined to the folders of a sandbox.
+    pub(super) fn is_confined(&self) -> bool {
+        self.folder.is_confined()
+    }
+
     /// Confines the project to the folders of a sandbox: links that lead out of them are not followed.
     #[must_use]
     pub fn confined(mut self, sandbox: Option<Sandbox>) -> Self {

@@ -87,6 +87,11 @@ impl Folder {
         }
     }
 
+    /// Returns true if links must not lead out of the project.
+    pub(super) fn is_confined(&self) -> bool {
+        self.sandbox.is_some()
+    }
+
     /// Returns the changes of files below `root` since the last look, ordered by path. The first look covers the whole
     /// folder, whatever `scope` is. At most one file beyond the limit is listed, as more are refused as a whole.
     ///

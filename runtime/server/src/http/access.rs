@@ -23,7 +23,7 @@ use watershed_callers::tokens::{Origin, Revoked};
 use watershed_callers::{Grant, Grants, Tokens};
 
 use super::answers;
-use super::call::{LONGEST_BODY, Unanswered, read};
+use super::call::{Unanswered, read};
 use super::caller::Caller;
 use super::repeats::KeptAs;
 use super::service::Service;
@@ -81,7 +81,7 @@ pub(super) async fn make(
     trail: &Trail,
 ) -> Result<Response, Unanswered> {
     let tokens = of(service, caller)?;
-    let body = read(body, LONGEST_BODY, service.body_within()).await?;
+    let body = read(body, service.gate()).await?;
     let request: TokenRequest = form(words::body(&body)?)?;
     let now_ms = Time::now().millis();
     trail.about(&format!("{:?} {}", request.name, json!(request.roles)));

@@ -1,5 +1,7 @@
 //! Responses: documents, problems and files as HTTP responses.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -19,6 +21,8 @@ const RETRY_AFTER_S: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Refused {
     document: Box<ProblemDocument>,
+    /// Seconds after which the call may be repeated; none for the default of its status.
+    retry_after_s: Option<u64>,
 }
 
 impl Refused {
@@ -26,7 +30,19 @@ impl Refused {
     pub(super) fn new(problem: Problem, base: &str) -> Self {
         Self {
             document: Box::new(ProblemDocument::new(problem, base)),
+            retry_after_s: None,
         }
+    }
+
+    /// Returns the same response as one to a caller who asks too often, and may ask again after a time.
+    pub(super) fn too_many(mut self, wait: Duration) -> Self {
+        self.retry_after_s = Some(wait.as_secs() + 1);
+        self.with_status(StatusCode::TOO_MANY_REQUESTS)
+    }
+
+    /// Returns the HTTP status.
+    pub(super) fn status(&self) -> u16 {
+        self.document.status
     }
 
     /// Returns the same response with another HTTP status than the default of its code.
@@ -50,8 +66,9 @@ impl IntoResponse for Refused {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.document.retryable && status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        let is_untaken = self.document.retryable && status == StatusCode::SERVICE_UNAVAILABLE;
+        if let Some(seconds) = self.retry_after_s.or(is_untaken.then_some(RETRY_AFTER_S)) {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

@@ -17,14 +17,12 @@ use watershed_managers::{BODY_MAX, EventDoor, NotTaken, Tree, tree};
 
 use super::answers::{self, Refused};
 use super::caller::Caller;
+use super::limits::{Gate, Passed};
 use super::list::MANAGED;
 use super::operations::{self, Choice};
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::{files, list, watch, words};
-
-/// The largest body of a request, in bytes.
-pub(super) const LONGEST_BODY: usize = 1 << 20;
 
 /// The error of a route.
 #[derive(Debug, Clone)]
@@ -51,8 +49,21 @@ impl From<Problem> for Unanswered {
     }
 }
 
-/// Reads a whole body, within limits of size and time.
-pub(super) async fn read(body: Body, most: usize, patience: Duration) -> Result<Bytes, Unanswered> {
+/// Reads a whole body, within the limits of size and time.
+pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {
+    read_up_to(body, gate.limits().body_bytes, gate).await
+}
+
+/// Reads a whole body of at most so many bytes, within the limit of time.
+async fn read_up_to(body: Body, most: usize, gate: &Gate) -> Result<Bytes, Unanswered> {
+    let read = read_within(body, most, gate.limits().body_within).await;
+    if read.is_err() {
+        gate.count(Passed::Body);
+    }
+    read
+}
+
+async fn read_within(body: Body, most: usize, patience: Duration) -> Result<Bytes, Unanswered> {
     // What says that it is too long is not waited for.
     if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
         let problem = Problem::new(Code::BadArgument, format!("the body has more than {most} bytes"));
@@ -98,7 +109,7 @@ impl Call<'_> {
     /// Carries out an operation and returns its document.
     pub(super) async fn answer(&self, request: Asked) -> Result<Response, Unanswered> {
         self.trail.begin().await?;
-        Ok(operations::answer(self.open, request).await?)
+        Ok(operations::answer(self.open, request, self.service.gate()).await?)
     }
 
     /// Stores a request and starts its work in the background.
@@ -183,7 +194,7 @@ impl Call<'_> {
                 Ok(answers::json(&request))
             }
             Own::Backup => {
-                let words = words::body(&read(body, LONGEST_BODY, self.service.body_within()).await?)?;
+                let words = words::body(&read(body, self.service.gate()).await?)?;
                 self.trail.begin().await?;
                 match words.as_object().is_some_and(serde_json::Map::is_empty) {
                     true => self.backup().await,
@@ -249,7 +260,7 @@ impl Call<'_> {
     }
 
     async fn events(&self, body: Body) -> Result<Response, Unanswered> {
-        let body = read(body, BODY_MAX, self.service.body_within()).await?;
+        let body = read_up_to(body, BODY_MAX, self.service.gate()).await?;
         let text = |(name, value): (&axum::http::HeaderName, &HeaderValue)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         };

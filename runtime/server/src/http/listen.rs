@@ -34,6 +34,7 @@ use self::socket::Stream;
 use super::answers::Refused;
 use super::caller::Caller;
 use super::held::Held;
+use super::limits::Limits;
 use super::proxies::{Client, Proxies};
 use super::tls::Tls;
 
@@ -45,30 +46,6 @@ const MOST_TURNED_AWAY: usize = 64;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The delay after a connection could not be accepted, most likely for too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Limits on the resources that clients hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The largest head of a request, in bytes. Browsers send less than 16 KiB.
-    pub head_bytes: usize,
-    /// Time limit for the head of a request, so that slow clients do not keep a connection.
-    pub head_within: Duration,
-    /// The most open connections, below the usual limit of open files.
-    pub connections: usize,
-    /// The most connections from one address. Loopback is exempt, since one user shares the address.
-    pub connections_from_one: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            head_bytes: 32 << 10,
-            head_within: Duration::from_secs(10),
-            connections: 4_096,
-            connections_from_one: 256,
-        }
-    }
-}
 
 /// The users whose connections are accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,7 +62,7 @@ pub enum Peers {
 pub struct Door {
     /// The users whose connections are accepted.
     pub peers: Peers,
-    /// Limits of the listener.
+    /// Limits of the listener, whose rest is the [service's](super::Service::set_limits).
     pub limits: Limits,
     /// Certificate of the listener; none for plain HTTP.
     pub tls: Option<Tls>,

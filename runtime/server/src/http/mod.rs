@@ -58,6 +58,7 @@ mod console;
 mod files;
 mod guard;
 mod held;
+mod limits;
 mod link;
 mod list;
 mod listen;
@@ -77,8 +78,9 @@ mod words;
 
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
+pub use limits::Limits;
 pub use link::{Linked, router_by_link};
-pub use listen::{Door, Limits, Listener, Peer, Peers, bind, local_user, serve};
+pub use listen::{Door, Listener, Peer, Peers, bind, local_user, serve};
 pub use proxies::{Client, Proxies};
 pub use router::{router, router_with};
 pub use service::Service;

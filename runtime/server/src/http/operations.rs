@@ -21,23 +21,23 @@ use watershed_core::Key;
 
 use super::answers;
 use super::caller::Caller;
+use super::limits::{Gate, Passed};
 use super::service::Open;
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::names;
 use crate::selection::{Evaluate as _, States};
 use crate::socket::{Service as _, replies};
 
-/// Time limit of an answer that is not a stream.
-const LONGEST_ANSWER: Duration = Duration::from_secs(60);
-
 /// Runs an operation and returns its document.
 ///
 /// # Errors
 /// Those of the operation.
-pub(super) async fn answer(open: &Open, request: Request) -> Result<Response, Problem> {
-    let answered = tokio::time::timeout(LONGEST_ANSWER, open.instance.answer(request)).await;
+pub(super) async fn answer(open: &Open, request: Request, gate: &Gate) -> Result<Response, Problem> {
+    let within = gate.limits().answer_within;
+    let answered = tokio::time::timeout(within, open.instance.answer(request)).await;
     let late = || {
-        let message = format!("there was no answer within {} s", LONGEST_ANSWER.as_secs());
+        gate.count(Passed::Answer);
+        let message = format!("there was no answer within {} s", within.as_secs());
         Problem::new(Code::OutcomeUnknown, message)
     };
     let answer = answered.unwrap_or_else(|_| Err(late()))?;

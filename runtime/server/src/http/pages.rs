@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use watershed_api::http::{InstancesPage, openapi};
+use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
 
 use super::answers;
@@ -85,10 +86,32 @@ pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Pro
     for (name, served) in all.iter().filter(|_| is_verbose) {
         page.push_str(&match served {
             Served::Failed(problem) => format!("{name}: failed: {}\n", problem.message),
-            _ => format!("{name}: open\n"),
+            Served::Open(open) => format!("{name}: open, {}\n", open.instance.trust().as_str()),
+            Served::Opening => format!("{name}: being opened\n"),
         });
     }
     Ok(answers::of_type("text/plain; charset=utf-8", page))
+}
+
+/// Returns counts of the service itself, in Prometheus' text format.
+///
+/// # Errors
+/// `not-allowed`, without the role `read` on all instances.
+pub(super) fn metrics(service: &Service, caller: &Caller) -> Result<Response, Problem> {
+    if !caller.roles().contains(&Role::Read) {
+        let problem = Problem::new(Code::NotAllowed, "this needs the role `read` on all instances");
+        return Err(problem.hint("an admin of the service gives roles"));
+    }
+    let mut page =
+        "# HELP watershed_http_refused_total Requests, connections and streams that passed a limit.\n\
+                    # TYPE watershed_http_refused_total counter\n"
+            .to_owned();
+    for (limit, number) in service.gate().counts() {
+        page.push_str(&format!(
+            "watershed_http_refused_total{{limit=\"{limit}\"}} {number}\n"
+        ));
+    }
+    Ok(answers::of_type("text/plain; version=0.0.4; charset=utf-8", page))
 }
 
 /// Returns the home page of a program that was built without the console.

@@ -21,7 +21,7 @@ use watershed_api::{Code, Problem};
 use watershed_callers::state::{Answer, Begun, CallKey, KEY_MAX, KEYS_MAX, State, StateError};
 use watershed_locks::Unpoisoned as _;
 
-use super::call::{LONGEST_BODY, Unanswered, read};
+use super::call::{Unanswered, read};
 use super::caller::Caller;
 use super::service::Service;
 use super::trail::{Trail, unkept};
@@ -80,7 +80,7 @@ impl Repeats {
         let Some(key) = key(parts)? else {
             return work(body).await;
         };
-        let body = read(body, LONGEST_BODY, service.body_within()).await?;
+        let body = read(body, service.gate()).await?;
         let digest = digest(parts, &body, caller);
         let call = CallKey {
             principal: caller.name(),

@@ -19,10 +19,9 @@ use watershed_locks::Unpoisoned;
 
 use self::journal::{End, Journal, Kept};
 use super::answers;
+use super::limits::{Gate, Passed};
 use crate::instance::Instance;
 
-/// The most unfinished requests of an instance.
-const MOST_RUNNING: usize = 512;
 /// The most requests that are kept, finished or not.
 const MOST_KEPT: usize = 10_000;
 /// The most bytes of final documents that are kept.
@@ -37,6 +36,7 @@ pub(super) struct Requests(Arc<Shared>);
 struct Shared {
     journal: Journal,
     known: Mutex<BTreeMap<Uuid, Known>>,
+    gate: Arc<Gate>,
 }
 
 /// A request in memory. Ids are in order of acceptance.
@@ -56,12 +56,13 @@ struct Ended {
 
 impl Requests {
     /// Loads the stored requests of an instance, and restarts the unfinished ones.
-    pub(super) fn open(instance: &Arc<Instance>) -> Self {
+    pub(super) fn open(instance: &Arc<Instance>, gate: Arc<Gate>) -> Self {
         let journal = Journal::of(&instance.state.path());
         let found = journal.read();
         let requests = Self(Arc::new(Shared {
             journal,
             known: Mutex::default(),
+            gate,
         }));
         for kept in found {
             let end = kept.end.map(|(at, bytes)| Ended { at, bytes });
@@ -106,9 +107,11 @@ impl Requests {
     /// Adds a request in memory, unless too many are unfinished.
     fn admit(&self, kept: &Kept) -> Result<(), Problem> {
         let running = |known: &&Known| known.end.borrow().is_none();
-        if self.0.known.lock().unpoisoned().values().filter(running).count() >= MOST_RUNNING {
+        let waiting = self.0.known.lock().unpoisoned().values().filter(running).count();
+        if waiting >= self.0.gate.limits().requests_waiting {
+            self.0.gate.count(Passed::Waiting);
             return Err(
-                Problem::new(Code::Busy, format!("{MOST_RUNNING} requests wait already"))
+                Problem::new(Code::Busy, format!("{waiting} requests wait already"))
                     .hint("wait until some of them are done"),
             );
         }

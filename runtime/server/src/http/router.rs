@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::header::CONTENT_ENCODING;
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, delete, get, on};
 use axum::{Extension, Router};
 use serde_json::Value;
@@ -24,9 +24,10 @@ use watershed_callers::Grant;
 
 use super::answers::{self, Refused};
 use super::bearer::unauthenticated;
-use super::call::{Call, LONGEST_BODY, Unanswered, read};
+use super::call::{Call, Unanswered, read};
 use super::caller::{Caller, Identify};
 use super::held::Held;
+use super::proxies::Client;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::words::{self, Parameters};
@@ -89,6 +90,16 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
         .route("/problems/{code}", get(problem))
         .route("/livez", get(async || pages::live()))
         .route("/readyz", get(ready))
+        .route(
+            "/metrics",
+            get(
+                async |State(context): State<Context>, caller: axum::Extension<Caller>| {
+                    let base = context.service.base();
+                    pages::metrics(&context.service, &caller)
+                        .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
+                },
+            ),
+        )
         .merge(for_people())
         .fallback(nothing)
         .method_not_allowed_fallback(another_method)
@@ -201,9 +212,22 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
         Ok(caller) => Some(caller),
         // A probe knows no token, and learns nothing but that.
         Err(problem) if problem.code == Code::Unauthenticated && is_probe(&parts) => None,
-        Err(problem) => return Refused::new(problem, base).into_response(),
+        Err(problem) => {
+            let has_tried = parts.headers.contains_key(AUTHORIZATION);
+            let is_sign_in = has_tried && problem.code == Code::Unauthenticated;
+            let refused = Refused::new(problem, base);
+            let client = parts.extensions.get::<Client>().filter(|_| is_sign_in);
+            let counted = context
+                .service
+                .gate()
+                .failed_sign_in(client.and_then(|it| it.address), base);
+            return counted.err().unwrap_or(refused).into_response();
+        }
     };
     if let Some(caller) = &caller {
+        if let Err(refused) = context.service.gate().admit(caller, base) {
+            return refused.into_response();
+        }
         parts.extensions.insert(caller.clone());
     }
     let mut response = next.run(Request::from_parts(parts, body)).await;
@@ -461,19 +485,20 @@ impl Offered {
                 call.selected(offer, words).await
             }
         };
-        answered.map_err(|unanswered| match unanswered {
+        let answered = answered.map_err(|unanswered| match unanswered {
             Unanswered::Problem(problem) => Unanswered::Problem(answers::problem(problem, &open.instance)),
             other => other,
-        })
+        })?;
+        let gate = service.gate();
+        let kept = gate.keep_stream(answered, caller, instance, service.base());
+        Ok(kept.unwrap_or_else(IntoResponse::into_response))
     }
 
     /// Parses the parameters of the route, from the query or the body.
     async fn words(&self, query: Value, body: Body, service: &Service) -> Result<Value, Unanswered> {
         match self.route.words() {
             Words::Query => Ok(query),
-            Words::Body => Ok(words::body(
-                &read(body, LONGEST_BODY, service.body_within()).await?,
-            )?),
+            Words::Body => Ok(words::body(&read(body, service.gate()).await?)?),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::Health;
@@ -13,15 +12,13 @@ use watershed_callers::{Grant, Tokens};
 use watershed_locks::Unpoisoned;
 
 use super::caller::Caller;
+use super::limits::{Gate, Limits};
 use super::repeats::Repeats;
 use super::requests::Requests;
 use crate::instance::Instance;
 use crate::report::health::own_error;
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::{Hidden, hints};
-
-/// Default time limit for receiving a body.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// The instances that a process serves over HTTP, by name. Clones share them.
 #[derive(Clone)]
@@ -31,8 +28,8 @@ pub struct Service {
     base: Arc<str>,
     /// Host names under which the service is reached, besides loopback.
     hosts: Arc<[String]>,
-    /// Time limit for receiving a body.
-    body_within: Duration,
+    /// Limits on what callers may use.
+    gate: Arc<Gate>,
     /// State of the service; none if the service keeps none.
     state: Option<Arc<State>>,
     /// Tokens that the service accepts; none if it has no tokens of its own.
@@ -68,7 +65,7 @@ impl Default for Service {
             instances: Arc::default(),
             base: Arc::default(),
             hosts: Arc::default(),
-            body_within: BODY_WITHIN,
+            gate: Arc::default(),
             state: None,
             tokens: None,
             repeats: Repeats::default(),
@@ -104,11 +101,16 @@ impl Service {
         self
     }
 
-    /// Sets the time limit for receiving a body; 30 seconds by default.
-    #[must_use]
-    pub fn bodies_within(mut self, time: Duration) -> Self {
-        self.body_within = time;
-        self
+    /// Sets the limits on what callers may use, now or while the service answers. Rates begin anew.
+    ///
+    /// A [`Door`](super::Door), which bounds heads and connections, has limits of its own.
+    pub fn set_limits(&self, limits: Limits) {
+        self.gate.set(limits);
+    }
+
+    /// Returns the limits on what callers may use.
+    pub fn limits(&self) -> Limits {
+        self.gate.limits()
     }
 
     /// Sets the state, in which the audit log and the answers to calls with an idempotency key are kept. Without a state there
@@ -131,7 +133,7 @@ impl Service {
     /// Adds an instance, or replaces the instance of this name.
     pub fn put(&self, name: impl Into<String>, instance: impl Into<Arc<Instance>>) {
         let instance = instance.into();
-        let requests = Requests::open(&instance);
+        let requests = Requests::open(&instance, Arc::clone(&self.gate));
         self.set(name.into(), Served::Open(Open { instance, requests }));
     }
 
@@ -169,9 +171,9 @@ impl Service {
         &self.hosts
     }
 
-    /// Returns the time limit for receiving a body.
-    pub(super) fn body_within(&self) -> Duration {
-        self.body_within
+    /// Returns the limits with what is in use.
+    pub(super) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
     }
 
     /// Returns the state of the service; none if the service keeps none.
@@ -245,6 +247,7 @@ impl Service {
                 name: name.clone(),
                 project: None,
                 environment: None,
+                trust: None,
                 health: None,
                 problem: Some(ProblemDocument::new(problem, &self.base)),
             };
@@ -253,6 +256,7 @@ impl Service {
                     name,
                     project: Some(open.instance.project.name.clone()),
                     environment: Some(open.instance.project.environment.clone()),
+                    trust: Some(open.instance.trust()),
                     health: worst(&open.instance).await,
                     problem: None,
                 },

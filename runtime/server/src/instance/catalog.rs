@@ -28,6 +28,7 @@ fn surroundings(options: &Options) -> Surroundings<'_> {
     Surroundings {
         environment: &options.environment,
         root: &options.root,
+        is_confined: options.sandbox,
     }
 }
 

@@ -53,8 +53,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
-use watershed_api::Owner;
 use watershed_api::documents::{Command, Time};
+use watershed_api::{Owner, documents::Trust};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, Uid};
@@ -436,6 +436,14 @@ impl Instance {
             },
             process: std::process::id(),
             sandbox: self.options.sandbox,
+        }
+    }
+
+    /// Returns what the project's files may do.
+    pub fn trust(&self) -> Trust {
+        match self.options.sandbox {
+            true => Trust::Sandbox,
+            false => Trust::Full,
         }
     }
 

@@ -51,6 +51,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
         access,
         patience: options.engine_patience,
         sandbox: sandbox(options, state),
+        working_folder: options.working_folder.clone(),
         extensions: extensions::folders(options),
         installs: options.installs,
         ..usual
@@ -59,7 +60,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
 
 /// Returns the folders that a project is confined to; none if it is not confined.
 pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
-    options.sandbox.then(|| {
-        Sandbox::new([options.root.clone(), state.path()]).in_working_folder(options.working_folder.clone())
-    })
+    options
+        .sandbox
+        .then(|| Sandbox::new([options.root.clone(), state.path()]))
 }

@@ -45,7 +45,7 @@ pub struct Options {
     ///
     /// The working folder of the process must then be the project's, or `working_folder`.
     pub sandbox: bool,
-    /// The empty working folder of a process that confines several projects; none by default.
+    /// The empty working folder of a process that runs several projects, confined ones among them; none by default.
     ///
     /// The process makes the folder its working folder before the first project is opened.
     pub working_folder: Option<WorkingFolder>,

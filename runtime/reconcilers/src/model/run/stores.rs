@@ -48,6 +48,7 @@ pub(super) fn opened_access(subject: Subject<'_>, spec: &ConnectorSpec) -> Resul
         access::Surroundings {
             environment: &subject.model.environment,
             root: &subject.model.root,
+            is_confined: subject.outputs().sandbox().is_some(),
         },
     );
     access.map_err(|error| failure::from_render(&error))
