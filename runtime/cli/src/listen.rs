@@ -229,6 +229,7 @@ impl Listening {
             tls: place.network.tls.clone(),
             proxies: Arc::clone(&place.network.proxies),
             limits: service.limits(),
+            counts: service.counts(),
         };
         let serving = tokio::spawn(door.serve(bound.listener, routes, stop.clone()));
         Ok(Self {

@@ -1,6 +1,7 @@
 //! The door of the service, as strangers find it: other users, other hosts, pages of others, and clients that hold on to what
 //! they can.
 
+use std::num::NonZeroU32;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
-use watershed::http::{Door, Limits, Service, bind, local_user, router};
+use watershed::http::{Caller, Door, Grant, Grants, Level, Limits, Service, bind, local_user, router};
 
 use crate::client::Client;
 use crate::http::SHOP;
@@ -352,4 +353,76 @@ async fn more_connections_than_allowed_are_told_so_and_take_nobodys_place() {
         != 200
     {}
     served.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api21_a_caller_who_asks_too_often_waits_and_the_others_notice_nothing() {
+    let place = Place::new(&[]);
+    let owner = place.owned().await;
+    let service = Service::new().with("shop", Arc::clone(&owner.instance));
+    service.set_limits(Limits {
+        requests_per_second: NonZeroU32::MIN,
+        requests_at_once: NonZeroU32::MIN,
+        watchers_of_one: 1,
+        body_bytes: 1_024,
+        ..Limits::default()
+    });
+    let routes = router(service, |head| {
+        let name = head.headers.get("x-name").and_then(|name| name.to_str().ok());
+        let admin = Grants::one("*", Grant::new(Level::Admin));
+        Ok(name.map_or(Caller::owner("local"), |name| Caller::with(name, admin)))
+    });
+    let listener = bind("127.0.0.1:0".parse().expect("an address"))
+        .await
+        .expect("a socket");
+    let client = Client(listener.local_addr().expect("an address"));
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(Door::default().serve(listener, routes, stop.clone()));
+    let ask = async |name: &str| {
+        let text = head("GET /v1/me", &format!("host: localhost\r\nx-name: {name}\r\n"));
+        client.raw(text.as_bytes()).await.expect("an answer")
+    };
+    // At one in a second most of them pass the limit.
+    let mut refused = Vec::new();
+    for _ in 0..50 {
+        refused.extend(Some(ask("ann").await).filter(|answer| answer.status != 200));
+    }
+    assert!(!refused.is_empty());
+    for answer in &refused {
+        assert_eq!((answer.status, &answer.json()["code"]), (429, &json!("busy")));
+        assert!(
+            answer
+                .header("retry-after")
+                .is_some_and(|it| it.parse::<u64>().is_ok_and(|it| it > 0))
+        );
+    }
+    assert_eq!(ask("bob").await.status, 200);
+    // The owner has streams without end, and another caller one.
+    let mut streams = vec![client.events(&format!("{SHOP}/watch"), None).await];
+    streams.push(client.events(&format!("{SHOP}/watch"), None).await);
+    streams.push(
+        client
+            .events_with(&format!("{SHOP}/watch"), "x-name: eve\r\n")
+            .await,
+    );
+    for stream in &mut streams {
+        assert!(stream.next().await.is_some());
+    }
+    let long = json!({ "names": ["x".repeat(2_000)] });
+    assert_eq!(client.post(&format!("{SHOP}/refresh"), &long).await.status, 413);
+    let metrics = client.get("/metrics").await;
+    let page = String::from_utf8(metrics.body).expect("text");
+    let count = |limit: &str| {
+        let line = format!("watershed_http_refused_total{{limit=\"{limit}\"}} ");
+        let number = page
+            .lines()
+            .find_map(|it| it.strip_prefix(&line))
+            .expect("a line");
+        number.parse::<usize>().expect("a number")
+    };
+    assert_eq!((count("requests"), count("body")), (refused.len(), 1), "{page}");
+    drop(streams);
+    stop.cancel();
+    serving.await.expect("it ends in order");
+    owner.close().await;
 }

@@ -40,11 +40,6 @@ impl Refused {
         self.with_status(StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// Returns the HTTP status.
-    pub(super) fn status(&self) -> u16 {
-        self.document.status
-    }
-
     /// Returns the same response with another HTTP status than the default of its code.
     pub(super) fn with_status(mut self, status: StatusCode) -> Self {
         self.document.status = status.as_u16();

@@ -121,7 +121,17 @@ pub(super) struct Gate {
     limits: RwLock<Limits>,
     rates: RwLock<Arc<Rates>>,
     streams: Mutex<Streams>,
-    passed: [AtomicU64; Passed::ALL.len()],
+    passed: Counts,
+}
+
+/// Counts of what passed the limits of a service. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Counts(Arc<[AtomicU64; Passed::ALL.len()]>);
+
+impl Counts {
+    pub(super) fn add(&self, passed: Passed) {
+        self.0[passed as usize].fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// The rates that limits give.
@@ -169,12 +179,16 @@ impl Gate {
 
     /// Counts what passed a limit.
     pub(super) fn count(&self, passed: Passed) {
-        self.passed[passed as usize].fetch_add(1, Ordering::Relaxed);
+        self.passed.add(passed);
+    }
+
+    pub(super) fn passed(&self) -> &Counts {
+        &self.passed
     }
 
     /// Returns how often each limit was passed since the service began, by name.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let count = |passed: Passed| self.passed[passed as usize].load(Ordering::Relaxed);
+        let count = |passed: Passed| self.passed.0[passed as usize].load(Ordering::Relaxed);
         Passed::ALL
             .into_iter()
             .map(move |passed| (passed.as_str(), count(passed)))

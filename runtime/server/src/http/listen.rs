@@ -34,7 +34,7 @@ use self::socket::Stream;
 use super::answers::Refused;
 use super::caller::Caller;
 use super::held::Held;
-use super::limits::Limits;
+use super::limits::{Counts, Limits, Passed};
 use super::proxies::{Client, Proxies};
 use super::tls::Tls;
 
@@ -64,6 +64,8 @@ pub struct Door {
     pub peers: Peers,
     /// Limits of the listener, whose rest is the [service's](super::Service::set_limits).
     pub limits: Limits,
+    /// Counts of refused connections, shared with the [service's](super::Service::counts).
+    pub counts: Counts,
     /// Certificate of the listener; none for plain HTTP.
     pub tls: Option<Tls>,
     /// Proxies whose reports about clients are believed.
@@ -130,7 +132,10 @@ impl Door {
         };
         // All clients of a proxy share its address.
         let one = peer.address.filter(|_| !self.proxies.has(peer.address));
-        let place = open.take(one.map(|address| address.ip())).ok_or_else(too_many)?;
+        let place = open.take(one.map(|address| address.ip())).ok_or_else(|| {
+            self.counts.add(Passed::Connections);
+            too_many()
+        })?;
         Ok((peer, place))
     }
 

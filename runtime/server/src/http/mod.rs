@@ -78,7 +78,7 @@ mod words;
 
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
-pub use limits::Limits;
+pub use limits::{Counts, Limits};
 pub use link::{Linked, router_by_link};
 pub use listen::{Door, Listener, Peer, Peers, bind, local_user, serve};
 pub use proxies::{Client, Proxies};

@@ -12,7 +12,7 @@ use watershed_callers::{Grant, Tokens};
 use watershed_locks::Unpoisoned;
 
 use super::caller::Caller;
-use super::limits::{Gate, Limits};
+use super::limits::{Counts, Gate, Limits};
 use super::repeats::Repeats;
 use super::requests::Requests;
 use crate::instance::Instance;
@@ -169,6 +169,11 @@ impl Service {
     /// Returns the configured host names.
     pub(super) fn hosts(&self) -> &[String] {
         &self.hosts
+    }
+
+    /// Returns the counts of what passed the limits, for a [`Door`](super::Door).
+    pub fn counts(&self) -> Counts {
+        self.gate.passed().clone()
     }
 
     /// Returns the limits with what is in use.
