@@ -75,12 +75,15 @@ const REPORT: [Inert; 2] = [
 /// Keys of explores and canvases that have no effect.
 const DASHBOARD: [Inert; 1] = [inert("ai_prompts", NOBODY_ASKS)];
 
-const API: [Inert; 1] = [inert("openapi", "nothing is served over HTTP yet")];
+const API: [Inert; 1] = [inert(
+    "openapi",
+    "the service describes its own paths, and no single API",
+)];
 
 /// Keys of the manifest that have no effect.
 const MANIFEST: [Inert; 2] = [
     inert("ai_prompts", NOBODY_ASKS),
-    inert("features", "nothing is served yet, so there is nothing to switch"),
+    inert("features", "the console has no parts to switch on or off"),
 ];
 
 /// Reports keys without effect in a resource's merged settings, except those from the manifest's defaults, which are

@@ -394,7 +394,7 @@ pub(super) struct Refresh {
     /// Forget incremental state.
     #[arg(long)]
     pub full: bool,
-    /// Also what depends on them.
+    /// Also what depends on them, except reports.
     #[arg(long)]
     pub downstream: bool,
     /// One partition of them again: by its key, the beginning of it, or a value of its data.

@@ -132,7 +132,7 @@ form!(Run, Run, RunDocument, |self, _at| RunRequest {
 pub struct Refresh {
     /// True to discard incremental state and rebuild all rows.
     pub full: bool,
-    /// True to refresh transitive dependents too.
+    /// True to refresh transitive dependents too, except reports, which are sent only by name or schedule.
     pub downstream: bool,
     /// Partitions to rebuild besides the due ones, each given by its key, a prefix of the key, or a value in its data.
     pub partitions: Vec<String>,

@@ -53,7 +53,7 @@ pub struct RefreshRequest {
     pub names: Vec<String>,
     /// True to discard incremental state and rebuild all rows.
     pub full: bool,
-    /// True to refresh transitive dependents too.
+    /// True to refresh transitive dependents too, except reports, which are sent only by name or schedule.
     pub downstream: bool,
     /// Partitions to rebuild in addition to the due partitions; none for only the due ones.
     #[serde(default)]

@@ -1,9 +1,14 @@
 //! Pages of the service itself: instances, probes, the OpenAPI document, and documentation of codes.
 
+use std::time::Duration;
+
 use axum::response::Response;
+use futures::future::join_all;
+use uuid::Uuid;
 use watershed_api::http::{InstancesPage, openapi};
 use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
+use watershed_core::Uid;
 
 use super::answers;
 use super::caller::Caller;
@@ -11,6 +16,9 @@ use super::service::{Served, Service};
 
 /// The documentation of all diagnostic codes.
 const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
+
+/// Time limit in which the loop of an instance answers the liveness probe.
+const LOOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Lists the caller's instances with their states.
 pub(super) async fn instances(service: &Service, caller: &Caller) -> Response {
@@ -59,9 +67,24 @@ fn section(code: &str) -> Option<&'static str> {
     Some(rest[..end.map_or(rest.len(), |end| end + 3)].trim_end())
 }
 
-/// Answers the liveness probe.
-pub(super) fn live() -> Response {
-    answers::of_type("text/plain; charset=utf-8", "live\n".to_owned())
+/// Answers the liveness probe: live if the loop of every open instance answers in time.
+///
+/// # Errors
+/// `unavailable`.
+pub(super) async fn live(service: &Service) -> Result<Response, Problem> {
+    let asked = service.all().into_iter().filter_map(|(_, served)| match served {
+        Served::Open(open) => Some(async move {
+            // The loop looks for a resource that does not exist: a refusal is an answer too.
+            let explained = open.instance.controller().explain(Uid(Uuid::nil()));
+            tokio::time::timeout(LOOP_WITHIN, explained).await.is_ok()
+        }),
+        Served::Opening | Served::Failed(_) => None,
+    });
+    if join_all(asked).await.contains(&false) {
+        let message = format!("an instance did not answer within {} s", LOOP_WITHIN.as_secs());
+        return Err(Problem::new(Code::Unavailable, message).hint("start the service again"));
+    }
+    Ok(answers::of_type("text/plain; charset=utf-8", "live\n".to_owned()))
 }
 
 /// Answers the readiness probe: ready if each instance is open or has failed, and the service is not stopping.

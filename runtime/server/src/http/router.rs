@@ -88,7 +88,7 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
             get(async |State(context): State<Context>| pages::description(&context.service)),
         )
         .route("/problems/{code}", get(problem))
-        .route("/livez", get(async || pages::live()))
+        .route("/livez", get(live))
         .route("/readyz", get(ready))
         .route(
             "/metrics",
@@ -253,6 +253,11 @@ async fn problem(State(context): State<Context>, path: PathWords) -> Response {
     let code = path.ok().and_then(|Path(words)| words.get("code").cloned());
     pages::problem(&code.unwrap_or_default())
         .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
+}
+
+async fn live(State(context): State<Context>) -> Response {
+    let refused = |problem| Refused::new(problem, context.service.base()).into_response();
+    pages::live(&context.service).await.unwrap_or_else(refused)
 }
 
 async fn ready(State(context): State<Context>, request: Request) -> Response {

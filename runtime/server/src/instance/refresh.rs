@@ -7,7 +7,7 @@ use watershed_api::documents::Time;
 use watershed_controller::history::Trigger;
 use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Refresh, Request, RequestError, Uid};
-use watershed_reconcilers::model;
+use watershed_reconcilers::{model, report};
 
 use super::Instance;
 use super::order::{parents_first, with_dependents};
@@ -135,9 +135,45 @@ fn requested_since(entries: &[Entry], since: Time) -> impl Iterator<Item = Uid> 
     entries.iter().filter(is_asked).map(|entry| entry.row.uid)
 }
 
+/// Returns the resources that a refresh of `uids` reaches. Reports downstream are left out.
 fn reached(entries: &[Entry], uids: Vec<Uid>, reach: Reach) -> Vec<Uid> {
     match reach {
         Reach::Named => uids,
-        Reach::Downstream => parents_first(entries, with_dependents(entries, uids)),
+        Reach::Downstream => {
+            let named: BTreeSet<Uid> = uids.iter().copied().collect();
+            let is_report = |entry: &&Entry| entry.row.kind.as_str() == report::KIND;
+            let reports = entries.iter().filter(is_report).map(|entry| entry.row.uid);
+            // A refresh sends a report, which nobody expects of one that they did not name.
+            let sent: BTreeSet<Uid> = reports.filter(|uid| !named.contains(uid)).collect();
+            let mut all = with_dependents(entries, uids);
+            all.retain(|uid| !sent.contains(uid));
+            parents_first(entries, all)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{entry, model};
+    use watershed_core::Row;
+
+    #[test]
+    fn a_refresh_downstream_sends_no_report_but_those_that_were_named() {
+        let report = |name: &str| Row {
+            kind: report::KIND.into(),
+            ..model(name, &["orders"])
+        };
+        let (orders, totals, weekly) = (
+            model("orders", &[]),
+            model("totals", &["orders"]),
+            report("weekly"),
+        );
+        let (orders_uid, totals_uid, weekly_uid) = (orders.uid, totals.uid, weekly.uid);
+        let entries = [orders, totals, weekly].map(entry);
+        let reached = |uids: &[Uid]| reached(&entries, uids.to_vec(), Reach::Downstream);
+        assert_eq!(reached(&[orders_uid]), [orders_uid, totals_uid]);
+        let all = reached(&[orders_uid, weekly_uid]);
+        assert!(all.len() == 3 && all.contains(&weekly_uid), "{all:?}");
     }
 }
