@@ -2,36 +2,25 @@
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { browser, closeBrowser, visit } from "./lib/browser.ts";
+import { expect, test } from "vitest";
+import { browser, visit } from "./lib/browser.ts";
 import { home, pageOf, shows, told } from "./lib/journey.ts";
-import { canRun } from "./lib/needs.ts";
-import { Program } from "./lib/program.ts";
 import { attack } from "./lib/projects.ts";
 import { pour, standIn } from "./lib/stand_in.ts";
+import { served } from "./lib/served.ts";
 
-describe.runIf(canRun)("a project that attacks whoever looks at it", () => {
-  let program: Program;
-  beforeAll(async () => {
-    program = await Program.start(attack());
-    await program.settle().catch(() => {});
-  });
-  afterAll(async () => {
-    await program?.stop();
-    await closeBrowser();
-  });
-
+served("a project that attacks whoever looks at it", attack, (on) => {
   /** Marks that turn a text around and escapes of terminals are on no page. */
   const MARKS = /[\u202A-\u202E\u2066-\u2069\u001b]/;
 
   test("is words on every page, and nothing of them is obeyed", async () => {
-    const { page, leave } = await visit(home(program.home, "attack"));
+    const { page, leave } = await visit(home(on.program.home, "attack"));
     await page.getByText("words").first().waitFor();
     expect(await page.locator("body").innerText()).not.toMatch(MARKS);
-    const all = await program.list();
+    const all = await on.program.list();
     expect(all.length).toBeGreaterThanOrEqual(9);
     for (const { kind, name, health } of all) {
-      await page.goto(pageOf(program.home, "attack", kind, name));
+      await page.goto(pageOf(on.program.home, "attack", kind, name));
       await shows(page, health);
       await page.getByRole("region", { name: "History" }).getByRole("listitem").first().waitFor();
       // Whatever is folded is looked at as well.
@@ -41,13 +30,13 @@ describe.runIf(canRun)("a project that attacks whoever looks at it", () => {
       const made = "main img, main script, main b, main iframe, main [onclick], main [onerror], main [onmouseover]";
       expect(await page.locator(made).count()).toBe(0);
       const links = await page.locator("main a[href]").evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href));
-      expect(links.filter((link) => !link.startsWith(program.home))).toEqual([]);
+      expect(links.filter((link) => !link.startsWith(on.program.home))).toEqual([]);
     }
     await leave();
   });
 
   test("can be asked for things by its odd names", async () => {
-    const { page, leave } = await visit(pageOf(program.home, "attack", "model", "<img src=x onerror=alert(1)>"));
+    const { page, leave } = await visit(pageOf(on.program.home, "attack", "model", "<img src=x onerror=alert(1)>"));
     await shows(page, "ok");
     await page.getByRole("button", { name: "Reconcile", exact: true }).click();
     await told(page, "Reconcile model/<img src=x onerror=alert(1)> nothing to do");
@@ -59,7 +48,7 @@ describe.runIf(canRun)("a project that attacks whoever looks at it", () => {
   });
 
   test("with an endless message shows the beginning of it, and more when asked", async () => {
-    const { page, leave } = await visit(pageOf(program.home, "attack", "model", "long"));
+    const { page, leave } = await visit(pageOf(on.program.home, "attack", "model", "long"));
     await shows(page, "failed");
     const problem = page.getByRole("region", { name: "What is wrong" });
     await problem.getByText("All work and no play.").first().waitFor();
@@ -73,7 +62,7 @@ describe.runIf(canRun)("a project that attacks whoever looks at it", () => {
   test("cannot be framed by another page", async () => {
     const other = createServer((_, answer) => {
       answer.writeHead(200, { "content-type": "text/html" });
-      answer.end(`<!doctype html><title>other</title><iframe src="${program.home}"></iframe>`);
+      answer.end(`<!doctype html><title>other</title><iframe src="${on.program.home}"></iframe>`);
     });
     await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
     const context = await (await browser()).newContext();
@@ -89,20 +78,10 @@ describe.runIf(canRun)("a project that attacks whoever looks at it", () => {
   });
 });
 
-describe.runIf(canRun)("a stream", () => {
-  let program: Program;
-  beforeAll(async () => {
-    program = await Program.start(attack());
-    await program.settle().catch(() => {});
-  });
-  afterAll(async () => {
-    await program?.stop();
-    await closeBrowser();
-  });
-
+served("a stream", attack, (on) => {
   // The service's own lines are bounded, so these come from a server in its place.
   test("of lines of ten megabytes, and of more lines than anyone reads, leaves the page alive", async () => {
-    const flood = await standIn(program.port, (asked, answer) => {
+    const flood = await standIn(on.program.port, (asked, answer) => {
       if (!/\/logs\?follow/.test(asked.url ?? "")) return false;
       answer.writeHead(200, { "content-type": "text/event-stream" });
       const about = { level: "info", run: "1-1", target: "t", resource: { kind: "model", name: "words" } };
@@ -127,7 +106,7 @@ describe.runIf(canRun)("a stream", () => {
 
   test("whose listing never ends is given up, and the page says so", async () => {
     let number = 0;
-    const flood = await standIn(program.port, (asked, answer) => {
+    const flood = await standIn(on.program.port, (asked, answer) => {
       if (!/\/watch/.test(asked.url ?? "")) return false;
       answer.writeHead(200, { "content-type": "text/event-stream" });
       const about = { kind: "model", refs: [], paths: [], phase: "idle", health: "ok", blocked_by: [], warnings: [] };

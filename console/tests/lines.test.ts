@@ -10,27 +10,18 @@ import { Line } from "./lib/line.ts";
 import { canRun } from "./lib/needs.ts";
 import { folder, Program } from "./lib/program.ts";
 import { copied, shop, write } from "./lib/projects.ts";
+import { random } from "./lib/random.ts";
+import { served } from "./lib/served.ts";
 
 /** What Chromium writes when a stream or a request ends before its end. */
 const BROKEN = /^error: Failed to load resource|ERR_/;
 
-/** How long random edits go on, in milliseconds. */
-const LONG = process.env.WATERSHED_PROOF === "ci" ? 45_000 : 5_000;
+/** How long random edits go on while the line holds, in milliseconds. WATERSHED_MINUTES says another length. */
+const LONG = 60_000 * Number(process.env.WATERSHED_MINUTES ?? (process.env.WATERSHED_PROOF === "ci" ? 1 : 0.1));
 
-/** A generator of numbers below a bound, from a seed that a failure prints. */
-function random(seed: number): (bound: number) => number {
-  let state = seed >>> 0 || 1;
-  return (bound) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % bound;
-  };
-}
-
-const seeded = (name: string, run: (next: (bound: number) => number) => Promise<void>) => {
+const seeded = (name: string, run: (next: (bound: number) => number) => Promise<void>, timeout?: number) => {
   const seed = Number(process.env.WATERSHED_SEED) || (process.env.WATERSHED_PROOF === "ci" ? 20_261_128 : Date.now() >>> 0);
-  test(`${name} (seed ${seed})`, () => run(random(seed)));
+  test(`${name} (seed ${seed})`, { timeout: timeout ?? 90_000 }, () => run(random(seed)));
 };
 
 /** The rows of a page and how fresh it says they are, at one moment. */
@@ -73,56 +64,53 @@ function edit(program: Program, next: (bound: number) => number) {
   write(program.project, { [`models/${names[next(names.length)]}.sql`]: texts[next(texts.length)] ?? "" });
 }
 
-describe.runIf(canRun)("a page", () => {
-  let program: Program;
+served("a page", shop, (on) => {
   let line: Line;
   beforeAll(async () => {
-    program = await Program.start(shop());
-    await program.settle();
-    line = await Line.open(program.port);
+    line = await Line.open(on.program.port);
   });
   afterEach(() => line?.mend());
-  afterAll(async () => {
+  afterAll(() => {
     line?.close();
-    await program?.stop();
-    await closeBrowser();
   });
 
   seeded("follows random edits without a reload", async (next) => {
-    const { page, leave } = await visit(home(program.home, "shop"));
+    const { page, leave } = await visit(home(on.program.home, "shop"));
     const end = Date.now() + LONG;
-    while (Date.now() < end) {
-      edit(program, next);
-      await agree(page, program);
+    let compared = 0;
+    for (; Date.now() < end; compared++) {
+      edit(on.program, next);
+      await agree(page, on.program);
     }
+    if (process.env.WATERSHED_MINUTES) console.log(`page and list were equal after each of ${compared} edits`);
     await leave();
-  });
+  }, LONG + 90_000);
 
   seeded("whose stream is cut at random ends equal to the list", async (next) => {
     const { page, leave } = await visit(home(`${line.origin}/`, "shop"));
     await stands(page, "live");
     for (let round = 0; round < 12; round++) {
-      edit(program, next);
+      edit(on.program, next);
       if (next(2) === 0) line.cut();
       else line.cutAfter(next(20_000));
-      edit(program, next);
+      edit(on.program, next);
       line.mend();
-      if (next(3) === 0) await agree(page, program);
+      if (next(3) === 0) await agree(page, on.program);
     }
-    await agree(page, program);
+    await agree(page, on.program);
     await leave(BROKEN);
   });
 
   seeded("without a line says how old it is, and is never fresh before it has caught up", async (next) => {
     const { page, leave } = await visit(home(`${line.origin}/`, "shop"));
-    await agree(page, program);
+    await agree(page, on.program);
     for (let round = 0; round < 3; round++) {
       line.hold();
       await stands(page, "old");
       await page.locator("header").getByText(/as of .* ago/).waitFor();
-      write(program.project, { [`models/held_${round}.sql`]: "SELECT * FROM nowhere\n" });
-      edit(program, next);
-      await until(() => listed(program), (list) => list.some((row) => row.startsWith(`held_${round} failed idle`)), page);
+      write(on.program.project, { [`models/held_${round}.sql`]: "SELECT * FROM nowhere\n" });
+      edit(on.program, next);
+      await until(() => listed(on.program), (list) => list.some((row) => row.startsWith(`held_${round} failed idle`)), page);
       expect((await rows(page)).stands).toBe("old");
       line.mend();
       // The first moment at which it calls itself fresh is looked at from within the page.
@@ -138,7 +126,7 @@ describe.runIf(canRun)("a page", () => {
           }),
       );
       expect(first).toContain(`held_${round}`);
-      await agree(page, program);
+      await agree(page, on.program);
     }
     await leave(BROKEN);
   });
@@ -146,7 +134,7 @@ describe.runIf(canRun)("a page", () => {
   test("outlives the service, and goes on with the next one", async () => {
     const { page, leave } = await visit(pageOf(`${line.origin}/`, "shop", "model", "orders"));
     await shows(page, "ok");
-    await program.stop("SIGKILL");
+    await on.program.stop("SIGKILL");
     await stands(page, "old");
     // What is asked for meanwhile is refused, and says so.
     await action(page, "Pause").click();
@@ -161,9 +149,9 @@ describe.runIf(canRun)("a page", () => {
       expect(notice.height).toBeLessThan(40);
       await picture(page, `without a service ${width}`);
     }
-    write(program.project, { "models/orders.sql": "SELECT * FROM nowhere\n" });
-    await program.start();
-    line.lead(program.port);
+    write(on.program.project, { "models/orders.sql": "SELECT * FROM nowhere\n" });
+    await on.program.start();
+    line.lead(on.program.port);
     await stands(page, "live");
     await shows(page, "failed");
     await page.getByRole("region", { name: "What is wrong" }).getByText("nowhere").first().waitFor();
@@ -175,19 +163,19 @@ describe.runIf(canRun)("a page", () => {
   });
 
   test("takes the past of a backup for what it is", async () => {
-    write(program.project, { "models/orders.sql": "-- @materialize: true\nSELECT 1 AS id, 2 AS shop, 3 AS amount\n" });
+    write(on.program.project, { "models/orders.sql": "-- @materialize: true\nSELECT 1 AS id, 2 AS shop, 3 AS amount\n" });
     const { page, leave } = await visit(home(`${line.origin}/`, "shop"));
-    await agree(page, program);
+    await agree(page, on.program);
     const file = join(folder(), "backup");
-    await program.run("backup", file);
-    write(program.project, { "models/later.sql": "SELECT 1 AS id\n" });
+    await on.program.run("backup", file);
+    write(on.program.project, { "models/later.sql": "SELECT 1 AS id\n" });
     await page.getByRole("list", { name: "Resources" }).getByText("later").waitFor();
-    await program.stop();
+    await on.program.stop();
     await stands(page, "old");
-    await program.run("restore", "--yes", file);
-    await program.start();
-    line.lead(program.port);
-    await agree(page, program);
+    await on.program.run("restore", "--yes", file);
+    await on.program.start();
+    line.lead(on.program.port);
+    await agree(page, on.program);
     await leave(BROKEN);
   });
 });

@@ -3,11 +3,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { closeBrowser, FAILED_REQUEST, visit } from "./lib/browser.ts";
-import { canRun } from "./lib/needs.ts";
-import { Program } from "./lib/program.ts";
+import { beforeAll, expect, test } from "vitest";
+import { FAILED_REQUEST, visit } from "./lib/browser.ts";
 import { shop, write } from "./lib/projects.ts";
+import { served } from "./lib/served.ts";
 
 /** The names of the rows, in their order. */
 async function names(page: Page): Promise<string[]> {
@@ -23,21 +22,14 @@ const POLL = { timeout: 15_000, interval: 50 };
 /** The model, its metrics view, and the explore that comes with one, have the same name. */
 const ALL = ["best", "daily", "orders", "orders", "orders", "prices"];
 
-describe.runIf(canRun)("the screen of a project", () => {
-  let program: Program;
+served("the screen of a project", shop, (on) => {
   let home: string;
   beforeAll(async () => {
-    program = await Program.start(shop());
-    await program.settle();
-    home = `${program.origin}/ui/shop`;
-  });
-  afterAll(async () => {
-    await program?.stop();
-    await closeBrowser();
+    home = `${on.program.origin}/ui/shop`;
   });
 
   test("is where the address of the service leads", async () => {
-    const { page, leave } = await visit(`${program.origin}/`);
+    const { page, leave } = await visit(`${on.program.origin}/`);
     await rows(page, ALL);
     expect(page.url()).toBe(home);
     await leave();
@@ -106,14 +98,14 @@ describe.runIf(canRun)("the screen of a project", () => {
     const { page, leave } = await visit(home);
     await rows(page, ALL);
     const before = await names(page);
-    write(program.project, { "models/prices.sql": "SELECT nothing FROM nowhere\n" });
+    write(on.program.project, { "models/prices.sql": "SELECT nothing FROM nowhere\n" });
     await page.getByRole("button", { name: "failed 1" }).waitFor();
     expect(await names(page)).toEqual(before);
     await page.getByRole("button", { name: "Sort again" }).click();
     await expect.poll(async () => (await names(page))[0], POLL).toBe("prices");
     await page.getByRole("button", { name: "failed 1" }).click();
     await rows(page, ["prices"]);
-    write(program.project, { "models/prices.sql": "-- @materialize: true\nSELECT 1 AS price\n" });
+    write(on.program.project, { "models/prices.sql": "-- @materialize: true\nSELECT 1 AS price\n" });
     await page.getByText("no resource is failed").waitFor();
     await leave();
   });
@@ -121,7 +113,10 @@ describe.runIf(canRun)("the screen of a project", () => {
   test("tells of an alert that found rows, in the list and on its page", async () => {
     const { page, leave } = await visit(home);
     await rows(page, ALL);
-    write(program.project, { "alerts/late.yaml": 'type: alert\ndata:\n  sql: "SELECT 7 AS late_minutes"\n' });
+    write(on.program.project, {
+      "connectors/outbox.yaml": "type: connector\ndriver: file\npath: outbox\n",
+      "alerts/late.yaml": 'type: alert\ndata:\n  sql: "SELECT 7 AS late_minutes"\nnotify: {file: outbox}\n',
+    });
     await page.getByRole("button", { name: "fails 1" }).click();
     await rows(page, ["late"]);
     await page.getByRole("list", { name: "Resources" }).getByText("fails, told").waitFor();
@@ -129,20 +124,23 @@ describe.runIf(canRun)("the screen of a project", () => {
     const found = page.getByRole("region", { name: "What it found" });
     await found.getByRole("columnheader", { name: "late_minutes" }).waitFor();
     await found.getByRole("cell", { name: "7" }).waitFor();
-    rmSync(join(program.project, "alerts"), { recursive: true });
+    await found.getByRole("list", { name: "Messages" }).getByText(/late.* to .*outbox.*: delivered/).waitFor();
+    rmSync(join(on.program.project, "alerts"), { recursive: true });
+    rmSync(join(on.program.project, "connectors"), { recursive: true });
+    await page.getByText("It is gone").waitFor();
     await leave(FAILED_REQUEST);
   });
 
   test("mixes nothing with another project that has come to the same address", async () => {
     const { page, leave } = await visit(home);
     await rows(page, ALL);
-    await program.stop();
+    await on.program.stop();
     await page.locator("[data-line='old']").waitFor();
-    rmSync(join(program.project, ".watershed"), { recursive: true });
-    rmSync(join(program.project, "models"), { recursive: true });
-    rmSync(join(program.project, "metrics"), { recursive: true });
-    write(program.project, { "models/stranger.sql": "SELECT 1 AS id\n" });
-    await program.start();
+    rmSync(join(on.program.project, ".watershed"), { recursive: true });
+    rmSync(join(on.program.project, "models"), { recursive: true });
+    rmSync(join(on.program.project, "metrics"), { recursive: true });
+    write(on.program.project, { "models/stranger.sql": "SELECT 1 AS id\n" });
+    await on.program.start();
     await page.locator("[data-line='live']").waitFor();
     await rows(page, ["stranger"]);
     await leave(FAILED_REQUEST);

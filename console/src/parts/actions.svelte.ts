@@ -156,7 +156,9 @@ export class Actions {
     const subject = one ?? (targets ? count(targets.length, "resource") : "all resources");
     const blank = { id: undefined, problem: undefined, told: "" };
     const entry: Asked = { number: this.next++, verb, subject, targets, state: "asking", at: Date.now(), ...blank };
-    this.asked = [entry, ...this.asked].slice(0, KEPT);
+    // What is asked of the same again takes the place of what was: a cancelled run needs no word of its own.
+    const isOver = (one: Asked) => one.verb === verb || verb === "cancel" || !["asking", "running"].includes(one.state);
+    this.asked = [entry, ...this.asked.filter((one) => one.subject !== subject || !isOver(one))].slice(0, KEPT);
     return this.asked[0] ?? entry;
   }
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { standing } from "./standing";
 
+test("what has failed and is asked for again waits to be rebuilt, until it runs", () => {
+  const words = (["idle", "pending", "running"] as const).map((phase) => standing({ health: "failed", phase }).word);
+  expect(words).toEqual(["failed", "waiting to be rebuilt", "running"]);
+});
+
 describe("an alert", () => {
   const of = (result: unknown, health: "ok" | "failed" = "ok") => standing({ kind: "alert", health, phase: "idle", result });
   const fail = { verdict: "fail", told: null, snoozed_until: null, history: [] };

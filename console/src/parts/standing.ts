@@ -54,8 +54,10 @@ const HEALTHS: Record<Schemas["Health"], Tone> = {
 
 /** Returns how a resource stands. */
 export function standing({ health, phase, kind, result }: Of): Standing {
-  const needsPerson = health === "failed" || health === "blocked" || health === "paused";
+  const needsPerson = health === "blocked" || health === "paused";
   if (phase === "running") return ofTone("running");
+  // The failure is of what was there before: the next run has been asked for.
+  if (phase === "pending" && health === "failed") return { ...ofTone("waiting"), word: "waiting to be rebuilt" };
   const alarmed = health === "ok" && kind === "alert" ? alarm({ kind, result }) : undefined;
   if (alarmed) return { ...ofTone("fails"), word: alarmed };
   return ofTone(phase === "pending" && !needsPerson ? "waiting" : HEALTHS[health]);

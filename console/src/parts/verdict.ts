@@ -12,6 +12,18 @@ interface Evaluation {
   left_out: number | null;
   rows: Rows | null;
   verdict: string;
+  /** Keys of the messages that it sent. */
+  told: string[];
+}
+
+/** A message to one receiver, as the result of a notification has it. */
+export interface Message {
+  title: string;
+  receiver: string;
+  standing: "waiting" | "delivered" | "dead";
+  at: string | null;
+  attempts: number;
+  failure: string | null;
 }
 
 /** The result of an alert. */
