@@ -20,9 +20,9 @@ impl Core {
             return;
         }
         self.write(slot, |row| row.paused = false);
-        let asked = self.graph[slot].set_missed(false);
-        if asked {
-            self.request(slot, &Arc::new(Reason::because(Trigger::Recovered, cause)));
+        if let Some(missed) = self.graph[slot].set_missed(None) {
+            let reason = Reason::because(Trigger::Recovered, cause).after(Some(missed));
+            self.request(slot, &Arc::new(reason));
         }
     }
 }

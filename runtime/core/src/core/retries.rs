@@ -67,7 +67,10 @@ impl Core {
         }
         if resource.is_live() && resource.row().error.is_some() {
             self.forget_attempts(slot);
-            self.request(slot, &Arc::new(Reason::because(Trigger::Retry, cause)));
+            let failed = self.graph[slot].row().last_run.as_ref();
+            let again = failed.map_or(Reason::bare(Trigger::Retry), |run| Reason::retried(&run.reason));
+            let cause = Some(cause);
+            self.request(slot, &Arc::new(Reason { cause, ..again }));
         }
     }
 

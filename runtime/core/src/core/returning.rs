@@ -185,7 +185,7 @@ impl Conclusion<'_> {
         plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
         // A forced run and what was missed during a pause are answered by this run, however it ended.
         self.core.graph[slot].set_forced(false);
-        self.core.graph[slot].set_missed(false);
+        self.core.graph[slot].set_missed(None);
         self.core.answer_outcome(
             slot,
             run.invocation(),
@@ -214,7 +214,7 @@ impl Conclusion<'_> {
         let core = &mut *self.core;
         plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
         core.graph[slot].set_forced(false);
-        core.graph[slot].set_missed(false);
+        core.graph[slot].set_missed(None);
         core.graph[slot].owe(run.is_answer());
         core.store_requeue(slot);
         let invocation = run.invocation();

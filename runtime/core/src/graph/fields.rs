@@ -231,16 +231,15 @@ impl Resource {
 
     /// Returns true if the resource was requested while it was paused.
     pub(crate) fn is_missed(&self) -> bool {
-        self.extra().missed
+        self.extra().missed.is_some()
     }
 
-    /// Sets whether the resource was requested while it was paused; returns the value before.
-    pub(crate) fn set_missed(&mut self, missed: bool) -> bool {
-        let before = self.is_missed();
-        if before != missed {
-            self.extra_mut().missed = missed;
+    /// Sets the reason of a request that came while the resource was paused; returns the one before.
+    pub(crate) fn set_missed(&mut self, missed: Option<Arc<Reason>>) -> Option<Arc<Reason>> {
+        match missed.is_some() || self.is_missed() {
+            true => std::mem::replace(&mut self.extra_mut().missed, missed),
+            false => None,
         }
-        before
     }
 
     /// Returns true if the resource is to run once although it is paused.

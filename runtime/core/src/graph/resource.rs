@@ -74,8 +74,8 @@ pub(crate) struct Extra {
     /// Number of failures that determines the next backoff, including failures before a recent success. If the failures
     /// in a row are more, that number counts instead.
     pub(super) backed_off: u32,
-    /// True if the resource was requested while it was paused.
-    pub(super) missed: bool,
+    /// The reason of the latest edit while the resource was paused, or else of the first request; none if there was none.
+    pub(super) missed: Option<Arc<Reason>>,
     /// True if the resource is to run once although it is paused.
     pub(super) forced: bool,
     /// Number of deletes that this resource's delete waits for.
@@ -87,7 +87,7 @@ pub(crate) struct Extra {
 static NOTHING_EXTRA: Extra = Extra {
     failure: None,
     backed_off: 0,
-    missed: false,
+    missed: None,
     forced: false,
     delete_waits: 0,
     unreadable: None,

@@ -211,6 +211,30 @@ fn c19_a_pause_cancels_nothing_and_what_asks_meanwhile_counts_once_at_resume() {
 }
 
 #[test]
+fn what_resumes_or_is_tried_again_by_hand_is_still_led_back_to_its_edit() {
+    let mut bench = bench(KindOptions::new("k"));
+    bench.returns("a", flaky());
+    let chain = |bench: &Bench| -> Vec<Trigger> {
+        let running = bench.running("a");
+        let key = Key::new("k", "a");
+        let links = running.reason.chain(&key);
+        links.iter().map(|link| link.reason.trigger).collect()
+    };
+    for _ in 0..2 {
+        bench.call(Call::Retry(target("a")));
+        assert_eq!(chain(&bench), [Trigger::Created, Trigger::Retry]);
+        bench.returns("a", flaky());
+    }
+    bench.starts();
+    bench.call(Call::Pause(target("a")));
+    bench.edit_spec("a", "2");
+    bench.reconcile("a");
+    assert!(bench.starts().is_empty());
+    bench.call(Call::Resume(target("a")));
+    assert_eq!(chain(&bench), [Trigger::Edited, Trigger::Recovered]);
+}
+
+#[test]
 fn c19_a_paused_resource_runs_once_by_force_and_is_renamed_and_deleted() {
     let mut bench = bench(KindOptions::new("k"));
     bench.finish("a");

@@ -9,7 +9,9 @@ use crate::testing::Bench;
 use crate::timers::{Requeue, Timer};
 use crate::types::index::Slot;
 use crate::types::reason::Cancels;
-use crate::{CallId, Core, InvocationId, Mono, Now, Revision, Rule, Settled, SpecVersion, Timestamp};
+use crate::{
+    CallId, Core, InvocationId, Mono, Now, Reason, Revision, Rule, Settled, SpecVersion, Timestamp, Trigger,
+};
 
 #[test]
 fn what_runs_is_checked() {
@@ -194,7 +196,7 @@ fn what_waits_and_what_is_marked_is_checked() {
     });
     finds_only(world, Rule::PausedStays, |core| {
         let slot = slot(core, "f");
-        core.graph_mut()[slot].set_missed(true);
+        core.graph_mut()[slot].set_missed(Some(Arc::new(Reason::bare(Trigger::Nudge))));
     });
     finds_only(world, Rule::PausedStays, |core| {
         let slot = slot(core, "f");
