@@ -311,7 +311,7 @@ impl Trial<'_> {
             Target::Folder { path, made } => match fs::read_dir(path) {
                 Ok(_) => Ok(format!("folder {}", path.display())),
                 Err(error) if error.kind() == io::ErrorKind::NotFound && *made => {
-                    Ok(format!("folder {}, not there yet", path.display()))
+                    Ok(format!("folder {}, made with the first file", path.display()))
                 }
                 Err(error) => Err(self.unreachable("path", &format!("`{}`: {error}", path.display()))),
             },

@@ -13,6 +13,7 @@ use watershed_workloads::service::{self, Trouble};
 
 use super::document::{Project, findings};
 use super::health::{HealthReport, ResourceHealth};
+use super::hints::nearest;
 use super::{Entry, Hidden, resource};
 
 /// Most causes in one answer: more than a person fixes before looking again.
@@ -414,7 +415,20 @@ impl<'a> Inquiry<'a> {
         let resource_health = self.health_report.get(&entry.row)?;
         let mut told = resource::document(&entry.row, resource_health, Work::None, Vec::new());
         resource::say_as_found(&mut told, &self.findings);
-        told.error
+        told.error.map(|error| self.proposing(error))
+    }
+
+    /// Names the resource nearest to a table that is missing: in a first build the engine has no tables to propose.
+    fn proposing(&self, error: ResourceError) -> ResourceError {
+        let missing = error.message.strip_prefix("Table with name ");
+        let missing = missing.and_then(|rest| rest.strip_suffix(" does not exist!"));
+        let (Some(missing), None) = (missing, &error.hint) else {
+            return error;
+        };
+        let names = self.by_name.keys().map(|id| id.name.as_str());
+        let near = nearest(missing, names).filter(|near| *near != missing);
+        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        ResourceError { hint, ..error }
     }
 
     fn plain(&self, code: Blocker, id: &ResourceName, message: impl Into<String>) -> RootCause {
