@@ -127,7 +127,9 @@ export class Line {
 
   private stand(standing: Standing): void {
     this.standing = standing;
-    this.told = 0;
+    // That is told at once, with all that is known by then.
+    clearTimeout(this.timer);
+    [this.timer, this.told] = [undefined, 0];
     this.news();
   }
 
