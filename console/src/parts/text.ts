@@ -34,6 +34,11 @@ export function cut(text: string, most: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? most - 1 : most);
 }
 
+/** Returns true if a name can be said in the language of selections: others have marks of it. */
+export function isSelectable(key: string): boolean {
+  return /^[\w.\-/]+$/.test(key);
+}
+
 /** A piece of a hint: words, a name in code, or an operation that can be carried out. */
 export type Piece =
   | { sort: "words"; text: string }

@@ -18,9 +18,10 @@ export function browserProgram(): string | undefined {
 
 let shared: Promise<Browser> | undefined;
 
-/** The browser of this process; started once. */
+/** The browser of this process; started once. WATERSHED_BROWSER is the address of one that runs for several. */
 export function browser(): Promise<Browser> {
-  shared ??= chromium.launch({
+  const running = process.env.WATERSHED_BROWSER;
+  shared ??= running ? chromium.connect(running) : chromium.launch({
     executablePath: browserProgram() ?? "chromium",
     // A container lacks the rights of Chromium's own sandbox, and its small shared memory.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"],
