@@ -1,6 +1,7 @@
 //! The public interface of a running controller.
 
 pub(crate) mod edit;
+pub(crate) mod origin;
 pub(crate) mod request;
 
 use std::any::TypeId;
@@ -499,6 +500,7 @@ impl Handle {
     /// Sends a call to the loop; waits while the queue is full.
     async fn send(&self, call: Call, reply: Reply) -> Result<CallId, Refusal> {
         let id = self.shared.call_id();
+        let call = origin::named(call);
         let command = Command {
             id,
             by: self.by,

@@ -124,6 +124,7 @@ pub mod resource {
 pub mod request {
     pub use crate::api::controller::DEFAULT_CALL_TIMEOUT;
     pub use crate::handle::edit::BatchRequest;
+    pub use crate::handle::origin::on_behalf_of;
     pub use crate::handle::request::{AppliedBatch, DEFAULT_DEADLINE};
     pub use watershed_core::{Applied, Change, Settlement};
 }

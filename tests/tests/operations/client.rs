@@ -101,8 +101,14 @@ impl Client {
 
     /// Begins to read a stream of events.
     pub(crate) async fn events(self, path: &str, last: Option<&str>) -> Events {
-        let last = last.map(|id| format!("last-event-id: {id}\r\n"));
-        self.events_with(path, &last.unwrap_or_default()).await
+        let last: Vec<(&str, &str)> = last.map(|id| ("last-event-id", id)).into_iter().collect();
+        self.events_of(path, &last).await
+    }
+
+    /// Begins to read a stream of events, with these headers.
+    pub(crate) async fn events_of(self, path: &str, headers: &[(&str, &str)]) -> Events {
+        let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        self.events_with(path, &lines.collect::<String>()).await
     }
 
     /// Begins to read a stream of events, with lines of the head.

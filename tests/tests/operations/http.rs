@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use watershed::api::Problem;
 use watershed::api::Request;
 use watershed::api::http::routes::Words;
 use watershed::api::http::{At, Does, Method, ROUTES, Route};
 use watershed::api::operations::Manner;
-use watershed::http::{Service, bind, local_user, router, serve};
+use watershed::http::{Caller, Service, bind, local_user, router, serve};
 
 use crate::client::Client;
 use crate::project::{Owner, Place};
@@ -27,6 +29,14 @@ pub(crate) const SHOP: &str = "/v1/instances/shop";
 
 impl Served {
     pub(crate) async fn new(place: &Place) -> Self {
+        Self::with(place, local_user).await
+    }
+
+    /// A project that is served to callers as `identify` knows them.
+    pub(crate) async fn with<F>(place: &Place, identify: F) -> Self
+    where
+        F: Fn(&Parts) -> Result<Caller, Problem> + Send + Sync + 'static,
+    {
         let owner = place.owned().await;
         let service = Service::new().with("shop", Arc::clone(&owner.instance));
         let listener = bind("127.0.0.1:0".parse().expect("an address"))
@@ -34,7 +44,7 @@ impl Served {
             .expect("a socket");
         let client = Client(listener.local_addr().expect("an address"));
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(serve(listener, router(service.clone(), local_user), stop.clone()));
+        let serving = tokio::spawn(serve(listener, router(service.clone(), identify), stop.clone()));
         Self {
             client,
             owner,
@@ -54,7 +64,7 @@ impl Served {
 }
 
 /// Returns the path of a route about something of the project, and what is sent there.
-fn call(route: &Route) -> (String, Value) {
+pub(crate) fn call(route: &Route) -> (String, Value) {
     let (kind, name, body) = match route.path.rsplit('/').next().unwrap_or_default() {
         "partitions" => ("model", "parts", json!({})),
         "output" | "restart" | "rollback" => ("service", "steady", json!({})),

@@ -16,9 +16,13 @@
 //! | `doors` | strangers at the door of the service over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
 //! | `network` | certificates, sockets in files, and proxies |
+//! | `policies` | what policies let callers see, over HTTP as with `--as` |
+//! | `roles` | what each role may do and see over HTTP |
+//! | `scopes` | narrowed callers, and the history of who asked |
 //! | `secrets` | planted secrets, which no answer has |
 //! | `stream` | the stream of changes, which misses nothing |
 //! | `table` | the same answer wherever the project is, each with its schema |
+//! | `versions` | the API as its first version began |
 
 mod access;
 mod attacks;
@@ -33,7 +37,11 @@ mod files;
 mod http;
 mod network;
 mod pages;
+mod policies;
 mod project;
+mod roles;
+mod scopes;
 mod secrets;
 mod stream;
 mod table;
+mod versions;

@@ -84,7 +84,7 @@ impl CallServer {
             }
         };
         let is_request = matches!(
-            call,
+            call.inner(),
             Call::Reconcile(_)
                 | Call::Refresh { .. }
                 | Call::ReconcileOnce(_)
@@ -103,7 +103,7 @@ impl CallServer {
 
     /// Refuses a call with specs that the kinds of this process can't read; the caller's process may have other kinds.
     fn checked(&self, call: Call) -> Result<Call, Refusal> {
-        if let Call::Apply(batch) | Call::ApplyAndAwait(batch) = &call {
+        if let Call::Apply(batch) | Call::ApplyAndAwait(batch) = call.inner() {
             self.shared.check_specs(batch)?;
         }
         Ok(call)
@@ -133,6 +133,10 @@ fn resume(call: Call, first: Option<&str>) -> Call {
 /// Replaces a call with this first answer by one for the remaining answers.
 pub(crate) fn recorded_as(first: Option<Answer>, call: Call) -> Call {
     match (first, call) {
+        (first, Call::By { origin, call }) => Call::By {
+            origin,
+            call: Box::new(recorded_as(first, *call)),
+        },
         (Some(Answer::Recorded(uid)), Call::ReconcileOnce(_)) => Call::ReconcileOnce(Target::Uid(uid)),
         (Some(Answer::Recorded(uid)), _) => Call::Reconcile(Target::Uid(uid)),
         (Some(Answer::Applied(applied)), Call::ApplyAndAwait(_)) => Call::Await(applied),

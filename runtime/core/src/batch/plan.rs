@@ -47,6 +47,14 @@ impl Plan {
         std::mem::take(&mut self.uids)
     }
 
+    /// Sets the origin of the edits that name none, which concern these resources.
+    pub(crate) fn default_origin(&mut self, uids: &[Uid], origin: Option<&Arc<str>>) {
+        let Some(origin) = origin else { return };
+        for uid in uids {
+            self.origins.entry(*uid).or_insert_with(|| Arc::clone(origin));
+        }
+    }
+
     /// Splits the plan into its steps and the origins of its edits by resource.
     pub(crate) fn into_steps(self) -> (Vec<Step>, HashMap<Uid, Arc<str>, FxBuildHasher>) {
         (self.steps, self.origins)

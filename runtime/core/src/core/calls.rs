@@ -15,8 +15,19 @@ use crate::{
 
 impl Core {
     pub(super) fn call(&mut self, id: CallId, by: Option<InvocationId>, call: Call) {
-        let answer = Calling { core: self, id, by }
-            .take(call)
+        let (mut origin, mut inner) = (None, call);
+        while let Call::By { origin: named, call } = inner {
+            origin = Some(named);
+            inner = *call;
+        }
+        let mut calling = Calling {
+            core: self,
+            id,
+            by,
+            origin,
+        };
+        let answer = calling
+            .take(inner)
             .unwrap_or_else(|refusal| Some(Answer::Refused(refusal)));
         if let Some(answer) = answer {
             self.answer(id, answer);
@@ -30,6 +41,8 @@ struct Calling<'a> {
     id: CallId,
     /// Invocation that makes the call; none for callers outside.
     by: Option<InvocationId>,
+    /// Name of the caller outside; none if the caller gave none.
+    origin: Option<Arc<str>>,
 }
 
 impl Calling<'_> {
@@ -97,7 +110,8 @@ impl Calling<'_> {
             }
             Call::Retry(target) => {
                 let slot = self.core.graph.resolve_with_deleted(&target)?;
-                self.core.retry_by_hand(slot, cause);
+                let reason = self.reason(Trigger::Retry, cause);
+                self.core.retry_by_hand(slot, reason);
                 Ok(Some(Answer::Done))
             }
             Call::Pause(target) => {
@@ -109,7 +123,8 @@ impl Calling<'_> {
             Call::Resume(target) => {
                 let slot = self.core.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
-                self.core.resume(slot, cause);
+                let reason = self.reason(Trigger::Recovered, cause);
+                self.core.resume(slot, reason);
                 Ok(Some(Answer::Done))
             }
             Call::ReconcileOnce(target) => {
@@ -141,7 +156,16 @@ impl Calling<'_> {
                 self.core.waiters.wait_until_idle(self.id);
                 Ok(None)
             }
-            Call::WriteState { .. } => Ok(None),
+            // Handled before.
+            Call::WriteState { .. } | Call::By { .. } => Ok(None),
+        }
+    }
+
+    /// Returns the reason of a request that this call makes.
+    fn reason(&self, trigger: Trigger, cause: Cause) -> Reason {
+        Reason {
+            origin: self.origin.clone(),
+            ..Reason::because(trigger, cause)
         }
     }
 
@@ -181,7 +205,9 @@ impl Calling<'_> {
     fn request(&mut self, slot: Slot, why: Trigger, cause: Cause) -> Option<Answer> {
         // Its own reason goes into the chain, so that a request made by code can be followed to the edit behind it.
         let caller = self.by.and_then(|by| self.core.graph.run(by));
-        let reason = Reason::because(why, cause).after(self.core.graph.reason_of_run(caller));
+        let reason = self
+            .reason(why, cause)
+            .after(self.core.graph.reason_of_run(caller));
         self.core.request(slot, &Arc::new(reason));
         self.core
             .answer(self.id, Answer::Recorded(self.core.graph[slot].row().uid));
@@ -257,6 +283,7 @@ impl Calling<'_> {
         door::check(&self.core.graph, batch, self.core.limits.unregistered_kinds)?;
         let mut plan = plan(&self.core.graph, batch)?;
         let uids = plan.take_uids();
+        plan.default_origin(&uids, self.origin.as_ref());
         Applying::carry_out(self.core, plan, own, cause);
         Ok(Applied {
             revision: self.core.journal.revision(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Core;
+use crate::Reason;
 use crate::types::index::Slot;
-use crate::{Cause, Reason, Trigger};
 
 impl Core {
     pub(super) fn pause(&mut self, slot: Slot) {
@@ -15,14 +15,13 @@ impl Core {
     }
 
     /// Resumes a resource. All requests during the pause count as one.
-    pub(super) fn resume(&mut self, slot: Slot, cause: Cause) {
+    pub(super) fn resume(&mut self, slot: Slot, reason: Reason) {
         if !self.graph[slot].row().paused {
             return;
         }
         self.write(slot, |row| row.paused = false);
         if let Some(missed) = self.graph[slot].set_missed(None) {
-            let reason = Reason::because(Trigger::Recovered, cause).after(Some(missed));
-            self.request(slot, &Arc::new(reason));
+            self.request(slot, &Arc::new(reason.after(Some(missed))));
         }
     }
 }

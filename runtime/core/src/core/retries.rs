@@ -10,7 +10,7 @@ use crate::schedule::decision::rest;
 use crate::schedule::retries::{plan_resync, remember_waits};
 use crate::timers::Timer;
 use crate::types::index::Slot;
-use crate::{Cause, InvocationId, Reason, Settled, Trigger};
+use crate::{InvocationId, Reason, Settled, Trigger};
 
 impl Core {
     /// Applies a changed retry policy to the present failure, counting the wait from when it happened. Requests nothing
@@ -60,7 +60,7 @@ impl Core {
     }
 
     /// Retries a failed resource now for a caller. For a failed reconcile the count of failures is reset.
-    pub(super) fn retry_by_hand(&mut self, slot: Slot, cause: Cause) {
+    pub(super) fn retry_by_hand(&mut self, slot: Slot, reason: Reason) {
         let resource = &self.graph[slot];
         if resource.has_op() {
             return self.retry_op(slot);
@@ -69,8 +69,13 @@ impl Core {
             self.forget_attempts(slot);
             let failed = self.graph[slot].row().last_run.as_ref();
             let again = failed.map_or(Reason::bare(Trigger::Retry), |run| Reason::retried(&run.reason));
-            let cause = Some(cause);
-            self.request(slot, &Arc::new(Reason { cause, ..again }));
+            let Reason { cause, origin, .. } = reason;
+            let reason = Reason {
+                cause,
+                origin,
+                ..again
+            };
+            self.request(slot, &Arc::new(reason));
         }
     }
 

@@ -84,6 +84,27 @@ fn what_refers_to_a_new_resource_names_the_file_that_declared_it() {
 }
 
 #[test]
+fn a_request_and_an_edit_in_the_name_of_a_caller_name_the_caller() {
+    let by = |call: Call| Call::By {
+        origin: "ada over HTTP".into(),
+        call: Box::new(call),
+    };
+    let mut bench = Bench::new();
+    bench.settled(&[("x", &[]), ("y", &["x"])]);
+    bench.call(by(Call::Reconcile(target("x"))));
+    assert_eq!(told(&bench, "x"), "x requested in ada over HTTP");
+    bench.finish("x");
+    assert_eq!(told(&bench, "y"), "x requested in ada over HTTP, y parent");
+    bench.finish("y");
+    bench.call(by(Call::Apply(vec![spec_of("x", "2", "models/x.sql")].into())));
+    assert_eq!(told(&bench, "x"), "x edited in models/x.sql");
+    bench.finish("x");
+    bench.finish("y");
+    bench.call(by(Call::Apply(vec![Edit::delete(target_key("y"))].into())));
+    assert_eq!(told(&bench, "y"), "y deleted in ada over HTTP");
+}
+
+#[test]
 fn a_deleted_resource_and_its_former_children_name_the_edit() {
     let mut bench = Bench::new();
     bench.settled(&[("x", &[]), ("y", &["x"])]);

@@ -77,6 +77,14 @@ pub enum Call {
     Resume(Target),
     /// Requests one reconcile of a paused resource. Answered like `Reconcile`.
     ReconcileOnce(Target),
+    /// Makes a call in the name of somebody outside. The origin stands in the reasons of the requests that the call
+    /// makes, and of edits without an origin of their own. Answered like the inner call.
+    By {
+        /// Name of the caller, as people read it.
+        origin: Arc<str>,
+        /// Inner call.
+        call: Box<Call>,
+    },
     /// Explains why a resource is not running now. Answered at once by `Explained`.
     Explain(Target),
     /// Checks every rule, and compares the catalog with one just read from the store. Answered at once by `Checked`.
@@ -91,6 +99,16 @@ pub enum Call {
         /// State version that the resource must have; none for any.
         expected: Option<StateVersion>,
     },
+}
+
+impl Call {
+    /// Returns the call without the name of its caller.
+    pub fn inner(&self) -> &Self {
+        match self {
+            Self::By { call, .. } => call.inner(),
+            call => call,
+        }
+    }
 }
 
 /// Result of an invocation.

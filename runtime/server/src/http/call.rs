@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 use watershed_api::http::DiagnosticsDocument;
-use watershed_api::http::own::{EventsTaken, TreeDocument, TreeHealth};
+use watershed_api::http::own::{EventsTaken, RequestDocument, TreeDocument, TreeHealth};
 use watershed_api::http::routes::{Offer, Own};
 use watershed_api::{Answer, Code, Operation as _, Problem, Request as Asked};
 use watershed_controller::Select;
@@ -20,8 +20,10 @@ use super::caller::Caller;
 use super::limits::{Gate, Passed};
 use super::list::MANAGED;
 use super::operations::{self, Choice};
+use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
+use super::visibility::Visibility;
 use super::{files, list, watch, words};
 
 /// The error of a route.
@@ -97,6 +99,10 @@ pub(super) struct Call<'a> {
     pub(super) caller: &'a Caller,
     /// The audit of the call.
     pub(super) trail: &'a Trail,
+    /// Parts of documents that the caller may see.
+    pub(super) visibility: Visibility,
+    /// Operations and resources that the caller may name.
+    pub(super) scope: &'a Scope,
     /// Headers of the request.
     pub(super) headers: &'a HeaderMap,
     /// Path of the instance, to build links from.
@@ -109,28 +115,18 @@ impl Call<'_> {
     /// Carries out an operation and returns its document.
     pub(super) async fn answer(&self, request: Asked) -> Result<Response, Unanswered> {
         self.trail.begin().await?;
-        Ok(operations::answer(self.open, request, self.service.gate()).await?)
+        Ok(operations::answer(self, request).await?)
     }
 
     /// Stores a request and starts its work in the background.
     pub(super) async fn start(&self, request: Asked) -> Result<Response, Unanswered> {
         self.trail.begin().await?;
-        let started = operations::start(
-            self.open,
-            request,
-            self.caller,
-            self.headers,
-            self.service.base(),
-            &self.place,
-            self.service.stopping(),
-        )
-        .await;
-        Ok(started?)
+        Ok(operations::start(self, request, self.service.stopping()).await?)
     }
 
     /// Carries out an operation on a selection of resources, or lists the selected resources if it is not confirmed.
     pub(super) async fn selected(&self, offer: &Offer, words: Value) -> Result<Response, Unanswered> {
-        match operations::selected(self.open, offer, words)? {
+        match operations::selected(self.open, offer, words, self.scope)? {
             Choice::Asks(touched) => {
                 self.trail.void();
                 Ok(answers::json(&touched))
@@ -146,6 +142,13 @@ impl Call<'_> {
         }
     }
 
+    /// Returns an accepted request with the parts of its outcome that the caller may see.
+    pub(super) fn shown(&self, mut request: RequestDocument) -> Value {
+        self.scope.cut(&mut request, &self.open.instance.entries());
+        self.visibility
+            .show(serde_json::to_value(request).unwrap_or_default())
+    }
+
     /// Answers a route that exists only over HTTP.
     pub(super) async fn own(
         &self,
@@ -156,9 +159,11 @@ impl Call<'_> {
     ) -> Result<Response, Unanswered> {
         let word = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
         match own {
-            Own::List => Ok(answers::written(list::page(self.open, query).await?)),
+            Own::List => Ok(answers::written(
+                list::page(self.open, query, self.visibility, self.scope).await?,
+            )),
             Own::Resource => {
-                let found = list::one(self.open, word("kind"), word("name"), query).await?;
+                let found = list::one(self.open, word("kind"), word("name"), query, self.visibility).await?;
                 Ok(answers::versioned(
                     "application/json",
                     found.to_vec(),
@@ -187,11 +192,23 @@ impl Call<'_> {
             }
             Own::Watch => {
                 let last = self.headers.get("last-event-id").and_then(|id| id.to_str().ok());
-                Ok(watch::stream(self.open, query, last, self.service.stopping()).await?)
+                Ok(watch::stream(
+                    self.open,
+                    (self.visibility, self.scope.clone()),
+                    query,
+                    last,
+                    self.service.stopping(),
+                )
+                .await?)
             }
             Own::Request => {
-                let request = self.open.requests.get(word("id"), self.service.base()).await?;
-                Ok(answers::json(&request))
+                let asker = (!self.scope.has_all()).then(|| self.caller.name());
+                let request = self
+                    .open
+                    .requests
+                    .of(asker, word("id"), self.service.base())
+                    .await?;
+                Ok(answers::json(&self.shown(request)))
             }
             Own::Backup => {
                 let words = words::body(&read(body, self.service.gate()).await?)?;
@@ -221,7 +238,11 @@ impl Call<'_> {
             )
         };
         let document = tree_document(&found.ok_or_else(none)?);
-        Ok(answers::json(&answers::document(&document, &self.open.instance)))
+        Ok(answers::json(
+            &self
+                .visibility
+                .show(answers::document(&document, &self.open.instance)),
+        ))
     }
 
     async fn diagnostics(&self) -> Result<Response, Unanswered> {
@@ -235,7 +256,11 @@ impl Call<'_> {
             not_applied: status.not_applied,
             diagnostics: status.diagnostics,
         };
-        Ok(answers::json(&answers::document(&document, &self.open.instance)))
+        Ok(answers::json(
+            &self
+                .visibility
+                .show(answers::document(&document, &self.open.instance)),
+        ))
     }
 
     async fn backup(&self) -> Result<Response, Unanswered> {

@@ -86,6 +86,17 @@ impl Caller {
         self
     }
 
+    /// Limits the caller to `read`, under the policies for a user with these attributes.
+    #[must_use]
+    pub(super) fn viewing_as(self, attributes: Attributes) -> Self {
+        Self {
+            grants: Grants::one(ALL_INSTANCES, Grant::new(Level::Read)),
+            is_owner: false,
+            attributes,
+            ..self
+        }
+    }
+
     /// Sets the token whose cancellation ends the caller's streams, as when access is revoked.
     #[must_use]
     pub fn until(mut self, ended: CancellationToken) -> Self {

@@ -15,8 +15,10 @@ use watershed_compilers::Kind;
 use watershed_core::{Key, Uid};
 
 use super::answers;
+use super::scope::Scope;
 use super::service::Open;
 use super::token::{Place, Token, sign};
+use super::visibility::Visibility;
 use super::words;
 use crate::instance::Instance;
 use crate::out::without_secrets;
@@ -69,11 +71,20 @@ pub(super) struct Chosen {
 }
 
 impl Filter {
-    /// Resolves the filter's selection to resources.
+    /// Resolves the filter's selection to resources in the caller's scope.
     ///
     /// # Errors
     /// When the selection can't be read, or nothing matches it.
-    pub(super) fn chosen(&self, table: &Table) -> Result<Chosen, Problem> {
+    pub(super) fn chosen(&self, table: &Table, scope: &Scope) -> Result<Chosen, Problem> {
+        let chosen = self.selected(table).map_err(|problem| scope.problem(problem))?;
+        let uids = match (chosen.uids, scope.among(&table.entries())) {
+            (Some(selected), Some(allowed)) => Some(&selected & &allowed),
+            (selected, allowed) => selected.or(allowed),
+        };
+        Ok(Chosen { uids, ..chosen })
+    }
+
+    fn selected(&self, table: &Table) -> Result<Chosen, Problem> {
         check_kinds(&self.kind, table)?;
         let selection = Selection {
             select: self.select.clone(),
@@ -135,9 +146,15 @@ impl Chosen {
         self.filter.all || self.filter.tree.is_some()
     }
 
-    /// Returns the document of a resource with the requested fields.
-    pub(super) fn document(&self, table: &Table, slot: &Slot, instance: &Instance) -> Arc<[u8]> {
-        let bytes = document(table, slot, instance);
+    /// Returns the document of a resource as a role sees it, with the requested fields.
+    pub(super) fn document(
+        &self,
+        table: &Table,
+        slot: &Slot,
+        instance: &Instance,
+        visibility: Visibility,
+    ) -> Arc<[u8]> {
+        let bytes = document(table, slot, instance, visibility);
         match self.filter.fields.is_empty() {
             true => bytes,
             false => only(&bytes, &self.filter.fields),
@@ -231,14 +248,19 @@ pub(super) fn catalog(table: &Table) -> Uuid {
 ///
 /// # Errors
 /// Words that can't be read, and a token that is not ours.
-pub(super) async fn page(open: &Open, words: Value) -> Result<Vec<u8>, Problem> {
+pub(super) async fn page(
+    open: &Open,
+    words: Value,
+    visibility: Visibility,
+    scope: &Scope,
+) -> Result<Vec<u8>, Problem> {
     let words: Words = words::form(words)?;
     check_fields(&words.filter.fields)?;
     let limit = usize::try_from(words.limit.get()).unwrap_or(usize::MAX);
     let projection = open.instance.projection().await;
     let table = projection.table();
     let catalog = catalog(&table);
-    let chosen = words.filter.chosen(&table)?;
+    let chosen = words.filter.chosen(&table, scope)?;
     let first = begin(&projection, &table, &words, catalog)?;
     let after = first.after.as_ref();
     let after = after.map(|place| (Key::new(place.kind.as_str(), place.name.as_str()), Uid(place.uid)));
@@ -251,7 +273,7 @@ pub(super) async fn page(open: &Open, words: Value) -> Result<Vec<u8>, Problem> 
         if index > 0 {
             body.push(b',');
         }
-        body.extend(chosen.document(&table, slot, &open.instance).iter());
+        body.extend(chosen.document(&table, slot, &open.instance, visibility).iter());
         last = Some(place.clone());
     }
     body.push(b']');
@@ -297,8 +319,14 @@ fn begin(projection: &Projection, table: &Table, words: &Words, catalog: Uuid) -
 /// Returns the document of one resource.
 ///
 /// # Errors
-/// `unknown-name`, with the nearest name.
-pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Result<Arc<[u8]>, Problem> {
+/// `unknown-name`, with the nearest name, and `not-allowed` for a hidden spec or state.
+pub(super) async fn one(
+    open: &Open,
+    kind: &str,
+    name: &str,
+    words: Value,
+    visibility: Visibility,
+) -> Result<Arc<[u8]>, Problem> {
     let look: Look = words::form(words)?;
     if let Some(wrong) = look
         .include
@@ -307,6 +335,10 @@ pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Re
     {
         let problem = Problem::new(Code::BadArgument, format!("`include` takes no `{wrong}`"));
         return Err(problem.hint("it takes `spec` and `state`"));
+    }
+    if !look.include.is_empty() && !visibility.shows_specs() {
+        let message = "specs and states need the role `operate`";
+        return Err(Problem::new(Code::NotAllowed, message).hint("ask without `include`"));
     }
     check_fields(&look.fields)?;
     let projection = open.instance.projection().await;
@@ -322,8 +354,8 @@ pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Re
         });
     };
     let bytes = match look.include.is_empty() {
-        true => document(&table, slot, &open.instance),
-        false => with(&table, slot, &open.instance, &look.include),
+        true => document(&table, slot, &open.instance, visibility),
+        false => with(&table, slot, &open.instance, visibility, &look.include),
     };
     Ok(match look.fields.is_empty() {
         true => bytes,
@@ -331,19 +363,27 @@ pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Re
     })
 }
 
-/// Returns the document of a resource as JSON, cached for all readers.
-pub(super) fn document(table: &Table, slot: &Slot, instance: &Instance) -> Arc<[u8]> {
-    table.bytes(slot, |document| write(document, instance))
+/// Returns the document of a resource as JSON, cached for all readers of the same visibility.
+pub(super) fn document(table: &Table, slot: &Slot, instance: &Instance, visibility: Visibility) -> Arc<[u8]> {
+    table.bytes(slot, visibility.number(), |document| {
+        write(document, instance, visibility)
+    })
 }
 
-fn write(document: ResourceDocument, instance: &Instance) -> Arc<[u8]> {
+fn write(document: ResourceDocument, instance: &Instance, visibility: Visibility) -> Arc<[u8]> {
     let document = without_secrets(document, instance.outputs.secrets());
-    let value = answers::document(&document, instance);
+    let value = visibility.show(answers::document(&document, instance));
     serde_json::to_vec(&value).unwrap_or_default().into()
 }
 
 /// Returns the document of a resource with its stored spec or state.
-fn with(table: &Table, slot: &Slot, instance: &Instance, include: &[String]) -> Arc<[u8]> {
+fn with(
+    table: &Table,
+    slot: &Slot,
+    instance: &Instance,
+    visibility: Visibility,
+    include: &[String],
+) -> Arc<[u8]> {
     let document = without_secrets(table.document(slot), instance.outputs.secrets());
     let mut value = answers::document(&document, instance);
     let row = &slot.entry.row;
@@ -355,6 +395,7 @@ fn with(table: &Table, slot: &Slot, instance: &Instance, include: &[String]) -> 
         let part = without_secrets(part, instance.outputs.secrets());
         value[key] = answers::document(&part, instance);
     }
+    let value = visibility.show(value);
     serde_json::to_vec(&value).unwrap_or_default().into()
 }
 

@@ -13,6 +13,8 @@
 //! | [`streams`] | streams that end with their caller's access |
 //! | [`files`] | files of the project |
 //! | [`guard`] | protection against other sites in a browser |
+//! | [`visibility`], [`scope`] | what a role sees of documents, and what a narrowed token may name |
+//! | [`mock_user`] | users of the manifest, as whom admins look |
 //! | [`words`] | parameters from queries and bodies |
 //! | [`answers`] | documents, problems and files as responses |
 //! | [`list`], [`watch`] | lists of resources, and streams of their changes |
@@ -62,17 +64,20 @@ mod limits;
 mod link;
 mod list;
 mod listen;
+mod mock_user;
 mod operations;
 mod pages;
 mod proxies;
 mod repeats;
 mod requests;
 mod router;
+mod scope;
 mod service;
 mod streams;
 mod tls;
 mod token;
 mod trail;
+mod visibility;
 mod watch;
 mod words;
 

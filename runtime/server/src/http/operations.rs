@@ -17,31 +17,54 @@ use watershed_api::http::routes::{Offer, take_selected};
 use watershed_api::http::{Accepted, At, RequestState, Touched};
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem, Reply, Request};
+use watershed_controller::request::on_behalf_of;
 use watershed_core::Key;
 
 use super::answers;
+use super::call::Call;
 use super::caller::Caller;
-use super::limits::{Gate, Passed};
+use super::limits::Passed;
+use super::scope::Scope;
 use super::service::Open;
+use super::visibility::Visibility;
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::names;
 use crate::selection::{Evaluate as _, States};
 use crate::socket::{Service as _, replies};
 
-/// Runs an operation and returns its document.
+/// Asks a question about rows in the name of the caller, whose attributes the project's policies see. No policy applies
+/// to the owner.
+pub(super) fn ask_as(request: &mut Request, caller: &Caller) {
+    let user = || {
+        let attributes = caller.attributes().clone().into_iter().collect();
+        Some(attributes).filter(|_| !caller.is_owner())
+    };
+    match request {
+        Request::Metrics(asked) => asked.user = user(),
+        Request::MetricsBounds(asked) => asked.user = user(),
+        Request::Call(asked) => asked.user = user(),
+        _ => {}
+    }
+}
+
+/// Runs an operation and returns the visible parts of its document.
 ///
 /// # Errors
 /// Those of the operation.
-pub(super) async fn answer(open: &Open, request: Request, gate: &Gate) -> Result<Response, Problem> {
+pub(super) async fn answer(call: &Call<'_>, request: Request) -> Result<Response, Problem> {
+    let (open, gate) = (call.open, call.service.gate());
     let within = gate.limits().answer_within;
-    let answered = tokio::time::timeout(within, open.instance.answer(request)).await;
+    let origin = format!("{} over HTTP", call.caller.name());
+    let answering = on_behalf_of(origin, open.instance.answer(request));
+    let answered = tokio::time::timeout(within, answering).await;
     let late = || {
         gate.count(Passed::Answer);
         let message = format!("there was no answer within {} s", within.as_secs());
         Problem::new(Code::OutcomeUnknown, message)
     };
     let answer = answered.unwrap_or_else(|_| Err(late()))?;
-    Ok(answers::json(&answers::of_answer(&answer, &open.instance)))
+    let document = answers::of_answer(&answer, &open.instance);
+    Ok(answers::json(&call.visibility.of_answer(&answer).show(document)))
 }
 
 /// Stores a request and starts its work. With `Prefer: wait`, the response is the final document if the work ends in
@@ -50,22 +73,19 @@ pub(super) async fn answer(open: &Open, request: Request, gate: &Gate) -> Result
 /// # Errors
 /// When the request can't be stored, or was refused within that time.
 pub(super) async fn start(
-    open: &Open,
+    call: &Call<'_>,
     request: Request,
-    caller: &Caller,
-    headers: &HeaderMap,
-    base: &str,
-    place: &str,
     stopping: &CancellationToken,
 ) -> Result<Response, Problem> {
-    let wait = preferred_wait(headers)?;
+    let (open, base) = (call.open, call.service.base());
+    let wait = preferred_wait(call.headers)?;
     let mut request = request;
     check(open, &mut request)?;
     let id = open
         .requests
-        .start(&open.instance, request, caller.name())
+        .start(&open.instance, request, call.caller.name())
         .await?;
-    let location = format!("{place}/requests/{id}");
+    let location = format!("{}/requests/{id}", call.place);
     let accepted = Accepted { id: id.to_string() };
     if let Some(wait) = wait {
         // Whoever waits when the service stops learns the id.
@@ -76,7 +96,7 @@ pub(super) async fn start(
         }
         let request = open.requests.get(&accepted.id, base).await?;
         if request.state != RequestState::Running {
-            let mut response = answers::json(&request);
+            let mut response = answers::json(&call.shown(request));
             locate(&mut response, &location)?;
             return Ok(response);
         }
@@ -131,12 +151,12 @@ fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
 ///
 /// # Errors
 /// `wrong-state`, when the number that was confirmed holds no more, and those of the operation.
-pub(super) fn selected(open: &Open, offer: &Offer, body: Value) -> Result<Choice, Problem> {
+pub(super) fn selected(open: &Open, offer: &Offer, body: Value, scope: &Scope) -> Result<Choice, Problem> {
     let Value::Object(mut words) = body else {
         return Err(Problem::new(Code::BadArgument, "the body is not a JSON object"));
     };
     let selected = take_selected(&mut words)?;
-    let names = chosen(open, &selected)?;
+    let names = chosen(open, &selected, scope)?;
     let number = u64::try_from(names.len()).unwrap_or(u64::MAX);
     let words: Map<String, Value> = words;
     let request = (offer.read)(Value::Object(words), &At::selected(names.iter().cloned()))?;
@@ -164,18 +184,22 @@ pub(super) enum Choice {
     Acts(Request, Vec<ResourceName>),
 }
 
-/// Returns the names of the selected resources, sorted.
-fn chosen(open: &Open, selected: &Selected) -> Result<Vec<ResourceName>, Problem> {
+/// Returns the names of the selected resources in the caller's scope, sorted.
+fn chosen(open: &Open, selected: &Selected, scope: &Scope) -> Result<Vec<ResourceName>, Problem> {
     let entries = open.instance.entries();
     let selection = Selection {
         select: selected.select.clone(),
         exclude: selected.exclude.clone(),
     };
-    let chosen = selection.among(&entries, States::Known)?;
+    let chosen = selection.among(&entries, States::Known);
+    let chosen = chosen.map_err(|problem| scope.problem(problem))?;
+    let allowed = scope.among(&entries);
     let live = entries.iter().map(|entry| &entry.row);
     let live =
         live.filter(|row| !row.hidden && !row.intents.is_deleted() && row.kind.as_str() != PROJECT_PARSER);
-    let meant = live.filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)));
+    let meant = live
+        .filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)))
+        .filter(|row| allowed.as_ref().is_none_or(|allowed| allowed.contains(&row.uid)));
     let mut names: Vec<ResourceName> = meant
         .map(|row| ResourceName::new(row.kind.as_str(), row.name.as_str()))
         .collect();
@@ -184,7 +208,13 @@ fn chosen(open: &Open, selected: &Selected) -> Result<Vec<ResourceName>, Problem
 }
 
 /// Returns an operation's replies as server-sent events, until the client disconnects.
-pub(super) fn follow(open: &Open, request: Request, base: String, stopping: &CancellationToken) -> Response {
+pub(super) fn follow(
+    open: &Open,
+    request: Request,
+    visibility: Visibility,
+    base: String,
+    stopping: &CancellationToken,
+) -> Response {
     let instance = Arc::clone(&open.instance);
     let (sender, receiver) = replies();
     tokio::spawn({
@@ -195,7 +225,7 @@ pub(super) fn follow(open: &Open, request: Request, base: String, stopping: &Can
         let base = base.clone();
         async move {
             let reply = receiver.recv().await?;
-            let event = event_of(reply, &instance, &base);
+            let event = event_of(reply, &instance, visibility, &base);
             Some((Ok::<_, std::convert::Infallible>(event), (receiver, instance)))
         }
     });
@@ -203,8 +233,8 @@ pub(super) fn follow(open: &Open, request: Request, base: String, stopping: &Can
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
-fn event_of(reply: Reply, instance: &crate::instance::Instance, base: &str) -> Event {
-    let data = |value: Value| value.to_string();
+fn event_of(reply: Reply, instance: &crate::instance::Instance, visibility: Visibility, base: &str) -> Event {
+    let data = |value: Value| visibility.show(value).to_string();
     match reply {
         Reply::Lines(lines) => Event::default()
             .event("lines")
@@ -216,11 +246,10 @@ fn event_of(reply: Reply, instance: &crate::instance::Instance, base: &str) -> E
             .event("done")
             .data(data(answers::of_answer(&answer, instance))),
         Reply::Refused(problem) => {
-            let problem = answers::problem(problem, instance);
+            let problem = visibility.problem(answers::problem(problem, instance));
             let document = watershed_api::http::ProblemDocument::new(problem, base);
-            Event::default()
-                .event("refused")
-                .data(data(serde_json::to_value(document).unwrap_or_default()))
+            let document = serde_json::to_value(document).unwrap_or_default();
+            Event::default().event("refused").data(document.to_string())
         }
         // Nothing else is sent by what follows.
         _ => Event::default().comment("more"),

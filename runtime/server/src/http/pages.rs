@@ -13,6 +13,7 @@ use watershed_core::Uid;
 use super::answers;
 use super::caller::Caller;
 use super::service::{Served, Service};
+use super::visibility::Visibility;
 
 /// The documentation of all diagnostic codes.
 const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
@@ -88,27 +89,42 @@ pub(super) async fn live(service: &Service) -> Result<Response, Problem> {
 }
 
 /// Answers the readiness probe: ready if each instance is open or has failed, and the service is not stopping.
-/// `is_verbose` adds each instance with its failure. Without a caller no instance is named.
+/// `is_verbose` adds each instance with its failure, which needs a role on all instances, as names do.
 ///
 /// # Errors
-/// `stopping`, and `unavailable` while an instance is being opened.
-pub(super) fn ready(service: &Service, is_verbose: bool) -> Result<Response, Problem> {
+/// `stopping`, `unavailable` while an instance is being opened, and `not-allowed`.
+pub(super) fn ready(
+    service: &Service,
+    caller: Option<&Caller>,
+    is_verbose: bool,
+) -> Result<Response, Problem> {
+    let everywhere = caller.and_then(|caller| caller.grants().everywhere());
+    if is_verbose && everywhere.is_none() {
+        let message = "`verbose` needs a role on all instances";
+        return Err(Problem::new(Code::NotAllowed, message).hint("an admin of the service gives roles"));
+    }
     if service.stopping().is_cancelled() {
         return Err(Problem::new(Code::Stopping, "the service is about to stop"));
     }
     let all = service.all();
     let mut opening = all.iter().filter(|(_, served)| matches!(served, Served::Opening));
     if let Some((name, _)) = opening.next() {
-        let message = match opening.count() {
-            0 => format!("the instance `{name}` is being opened"),
-            more => format!("the instance `{name}` and {more} more are being opened"),
+        let message = match (everywhere, opening.count()) {
+            (None, _) => "instances are being opened".to_owned(),
+            (_, 0) => format!("the instance `{name}` is being opened"),
+            (_, more) => format!("the instance `{name}` and {more} more are being opened"),
         };
         return Err(Problem::new(Code::Unavailable, message));
     }
     let mut page = "ready\n".to_owned();
     for (name, served) in all.iter().filter(|_| is_verbose) {
         page.push_str(&match served {
-            Served::Failed(problem) => format!("{name}: failed: {}\n", problem.message),
+            Served::Failed(problem) => {
+                let visibility = everywhere.map(Visibility::of);
+                let problem = visibility.map(|visibility| visibility.problem(problem.clone()));
+                let message = problem.map(|problem| problem.message).unwrap_or_default();
+                format!("{name}: failed: {message}\n")
+            }
             Served::Open(open) => format!("{name}: open, {}\n", open.instance.trust().as_str()),
             Served::Opening => format!("{name}: being opened\n"),
         });
@@ -139,11 +155,12 @@ pub(super) fn metrics(service: &Service, caller: &Caller) -> Result<Response, Pr
 
 /// Returns the home page of a program that was built without the console.
 #[cfg(not(feature = "console"))]
-pub(super) fn welcome(service: &Service) -> Response {
+pub(super) fn welcome(service: &Service, caller: &Caller) -> Response {
     let base = service.base();
     let instances: Vec<String> = service
         .all()
         .iter()
+        .filter(|(name, _)| caller.on(name).is_some())
         .map(|(name, _)| format!("{base}/v1/instances/{name}/resources"))
         .collect();
     let page = format!(

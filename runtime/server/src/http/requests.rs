@@ -15,6 +15,7 @@ use watershed_api::documents::Time;
 use watershed_api::http::{ProblemDocument, RequestDocument, RequestState};
 use watershed_api::request::Events;
 use watershed_api::{Answer, Code, Problem, Request};
+use watershed_controller::request::on_behalf_of;
 use watershed_locks::Unpoisoned;
 
 use self::journal::{End, Journal, Kept};
@@ -43,6 +44,8 @@ struct Shared {
 struct Known {
     operation: String,
     accepted_at: Time,
+    /// Name of the caller.
+    caller: String,
     /// End of the request; none while the work goes on.
     end: watch::Sender<Option<Ended>>,
 }
@@ -124,6 +127,7 @@ impl Requests {
         let known = Known {
             operation: kept.request.info().name.to_owned(),
             accepted_at: kept.accepted_at,
+            caller: kept.caller.clone(),
             end: watch::Sender::new(end),
         };
         self.0.known.lock().unpoisoned().insert(kept.id, known);
@@ -150,10 +154,15 @@ impl Requests {
         }
         let (shared, instance) = (Arc::clone(&self.0), Arc::clone(instance));
         tokio::spawn(async move {
-            let mut ended = instance.answer(kept.request).await;
-            if let (Err(_), Some(instead)) = (&ended, instead) {
-                ended = instance.answer(instead).await;
-            }
+            let origin = format!("{} over HTTP, request {}", kept.caller, kept.id);
+            let working = async {
+                let ended = instance.answer(kept.request).await;
+                match (&ended, instead) {
+                    (Err(_), Some(instead)) => instance.answer(instead).await,
+                    _ => ended,
+                }
+            };
+            let ended = on_behalf_of(origin, working).await;
             let Some(end) = end_of(ended, &instance) else {
                 return;
             };
@@ -186,6 +195,19 @@ impl Requests {
     /// # Errors
     /// `unknown-name`, where nothing is remembered under the id.
     pub(super) async fn get(&self, id: &str, base: &str) -> Result<RequestDocument, Problem> {
+        self.of(None, id, base).await
+    }
+
+    /// Returns the state of a request of a caller, or of anybody if `asker` is none.
+    ///
+    /// # Errors
+    /// `unknown-name`, where nothing is remembered under the id, and the same for a request of somebody else.
+    pub(super) async fn of(
+        &self,
+        asker: Option<&str>,
+        id: &str,
+        base: &str,
+    ) -> Result<RequestDocument, Problem> {
         let unknown = || {
             Problem::new(Code::UnknownName, format!("there is no request `{id}`"))
                 .hint("requests are remembered for an hour after their end; `history` knows what ran")
@@ -193,7 +215,10 @@ impl Requests {
         let uuid: Uuid = id.parse().map_err(|_| unknown())?;
         let (operation, accepted_at, ended) = {
             let known = self.0.known.lock().unpoisoned();
-            let known = known.get(&uuid).ok_or_else(unknown)?;
+            let known = known
+                .get(&uuid)
+                .filter(|known| asker.is_none_or(|asker| known.caller == asker));
+            let known = known.ok_or_else(unknown)?;
             (known.operation.clone(), known.accepted_at, *known.end.borrow())
         };
         let mut document = RequestDocument {

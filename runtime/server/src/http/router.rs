@@ -20,16 +20,19 @@ use watershed_api::http::routes::Words;
 use watershed_api::http::{At, Does, Method, ROUTES, Route, encoded};
 use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
-use watershed_callers::Grant;
+use watershed_callers::{Grant, Level};
 
 use super::answers::{self, Refused};
 use super::bearer::unauthenticated;
 use super::call::{Call, Unanswered, read};
 use super::caller::{Caller, Identify};
 use super::held::Held;
+use super::mock_user::{VIEW_AS, mock_user};
 use super::proxies::Client;
+use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
+use super::visibility::Visibility;
 use super::words::{self, Parameters};
 use super::{access, guard, operations, pages, streams};
 
@@ -187,7 +190,11 @@ fn for_people() -> Router<Context> {
 fn for_people() -> Router<Context> {
     Router::new().route(
         "/",
-        get(async |State(context): State<Context>| pages::welcome(&context.service)),
+        get(
+            async |State(context): State<Context>, caller: axum::Extension<Caller>| {
+                pages::welcome(&context.service, &caller)
+            },
+        ),
     )
 }
 
@@ -260,7 +267,11 @@ async fn live(State(context): State<Context>) -> Response {
     pages::live(&context.service).await.unwrap_or_else(refused)
 }
 
-async fn ready(State(context): State<Context>, request: Request) -> Response {
+async fn ready(
+    State(context): State<Context>,
+    caller: Option<Extension<Caller>>,
+    request: Request,
+) -> Response {
     let base = context.service.base();
     let is_verbose = match request.uri().query() {
         None | Some("") => false,
@@ -274,12 +285,7 @@ async fn ready(State(context): State<Context>, request: Request) -> Response {
             return Refused::new(problem, base).into_response();
         }
     };
-    let is_known = request.extensions().get::<Caller>().is_some();
-    pages::ready(&context.service, is_verbose)
-        .map_err(|problem| match is_known {
-            true => problem,
-            false => Problem::new(problem.code, "the service is not ready"),
-        })
+    pages::ready(&context.service, caller.as_deref(), is_verbose)
         .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
 }
 
@@ -316,6 +322,27 @@ struct Asked {
     path: HashMap<String, String>,
     parts: Parts,
     trail: Trail,
+}
+
+/// A call of an instance that the caller may make.
+struct Entered {
+    open: Open,
+    /// The caller, or the mock user as whom the caller looks.
+    caller: Caller,
+    visibility: Visibility,
+    scope: Scope,
+}
+
+/// Returns the kind and name of the resource that a path names; none if it names no resource.
+fn named(path: &HashMap<String, String>) -> Option<String> {
+    let word = |name: &str| path.get(name).map(String::as_str);
+    match (word("kind"), word("name"), word("view")) {
+        (Some(kind), Some(name), _) => Some(format!("{kind}/{name}")),
+        // The only path with a name alone is that of APIs.
+        (None, Some(name), _) => Some(format!("api/{name}")),
+        (_, _, Some(view)) => Some(format!("metrics_view/{view}")),
+        _ => None,
+    }
 }
 
 /// Returns the resource, or the one thing, that a path names.
@@ -380,6 +407,9 @@ impl Offered {
         let instance = path.get("instance").cloned().unwrap_or_default();
         let state = context.service.state().filter(|_| self.route.changes()).cloned();
         let trail = Trail::new(state, &caller, Some(&instance), self.route.name());
+        if let Some(subject) = subject(&path) {
+            trail.about(&subject);
+        }
         let asked = Asked {
             service: context.service,
             caller,
@@ -389,8 +419,8 @@ impl Offered {
             trail,
         };
         if !self.route.changes() {
-            let open = self.open(&asked)?;
-            return self.carry_out(&asked, &open, body).await;
+            let entered = self.enter(&asked).await?;
+            return self.carry_out(&asked, &entered, body).await;
         }
         let offered = self.clone();
         detached(async move {
@@ -402,7 +432,7 @@ impl Offered {
     }
 
     async fn change(&self, asked: &Asked, body: Body) -> Result<Response, Unanswered> {
-        let open = &self.open(asked)?;
+        let entered = &self.enter(asked).await?;
         let Asked {
             service,
             caller,
@@ -410,42 +440,72 @@ impl Offered {
             trail,
             ..
         } = asked;
-        let work = |body| self.carry_out(asked, open, body);
+        let work = |body| self.carry_out(asked, entered, body);
         service
             .repeats()
             .once(service, caller, parts, body, trail, work)
             .await
     }
 
-    /// Returns the instance of a call, if the caller has the route's role there.
-    fn open(&self, asked: &Asked) -> Result<Open, Problem> {
-        let Asked {
-            service,
-            caller,
-            instance,
-            parts,
-            ..
-        } = asked;
-        let grant = service.grant(caller, instance)?;
-        if !grant.allows(self.route.role) {
-            return Err(lacking(self.route.role, grant, instance));
-        }
-        let open = service.find(instance)?;
-        if let Some(held) = parts.extensions.get::<Held>() {
-            held.hold(&open.instance);
-        }
-        Ok(open)
-    }
-
-    async fn carry_out(&self, asked: &Asked, open: &Open, body: Body) -> Result<Response, Unanswered> {
+    /// Admits a call to its instance, if the caller has the route's role there, and the resource that the path names is
+    /// in the caller's scope.
+    async fn enter(&self, asked: &Asked) -> Result<Entered, Problem> {
         let Asked {
             service,
             caller,
             instance,
             path,
             parts,
-            trail,
+            ..
         } = asked;
+        let mut grant = service.grant(caller, instance)?;
+        let viewed_as = parts.headers.get(VIEW_AS);
+        if viewed_as.is_some() {
+            if !grant.allows(Role::Admin) {
+                return Err(lacking(Role::Admin, grant, instance));
+            }
+            grant = Grant::new(Level::Read);
+        }
+        if !grant.allows(self.route.role) {
+            return Err(lacking(self.route.role, grant, instance));
+        }
+        let (visibility, scope) = (Visibility::of(grant), Scope::of(caller));
+        scope.check(self.route)?;
+        let open = service.find(instance);
+        let open = open.map_err(|problem| visibility.problem(problem))?;
+        if let Some(name) = named(path) {
+            scope.check_name(&name, &open.instance.entries())?;
+        }
+        let caller = match viewed_as {
+            Some(name) => caller.clone().viewing_as(mock_user(&open.instance, name).await?),
+            None => caller.clone(),
+        };
+        if let Some(held) = parts.extensions.get::<Held>() {
+            held.hold(&open.instance);
+        }
+        Ok(Entered {
+            open,
+            caller,
+            visibility,
+            scope,
+        })
+    }
+
+    async fn carry_out(&self, asked: &Asked, entered: &Entered, body: Body) -> Result<Response, Unanswered> {
+        let Asked {
+            service,
+            instance,
+            path,
+            parts,
+            trail,
+            ..
+        } = asked;
+        let Entered {
+            open,
+            caller,
+            visibility,
+            scope,
+        } = entered;
         let query = words::query(parts.uri.query(), &self.parameters, self.takes_all)?;
         let at = self.at(path);
         let call = Call {
@@ -453,23 +513,25 @@ impl Offered {
             open,
             caller,
             trail,
+            visibility: *visibility,
+            scope,
             headers: &parts.headers,
             raw: parts.uri.path(),
             place: format!("{}/v1/instances/{}", service.base(), encoded(instance)),
         };
-        if let Some(subject) = subject(path) {
-            trail.about(&subject);
-        }
         let answered = match &self.route.does {
             Does::Own(own) => call.own(*own, path, query, body).await,
             Does::Answers(offer) => {
                 let words = self.words(query, body, service).await?;
-                let request = (offer.read)(words, &at)?;
+                let mut request = (offer.read)(words, &at)?;
+                scope.check_request(&request, || open.instance.entries())?;
+                operations::ask_as(&mut request, caller);
                 call.answer(request).await
             }
             Does::Starts(offer) => {
                 let words = self.words(query, body, service).await?;
                 let request = (offer.read)(words, &at)?;
+                scope.check_request(&request, || open.instance.entries())?;
                 call.start(request).await
             }
             Does::Follows(offer) => {
@@ -479,6 +541,7 @@ impl Offered {
                     true => Ok(operations::follow(
                         open,
                         request,
+                        *visibility,
                         service.base().to_owned(),
                         service.stopping(),
                     )),
@@ -491,7 +554,9 @@ impl Offered {
             }
         };
         let answered = answered.map_err(|unanswered| match unanswered {
-            Unanswered::Problem(problem) => Unanswered::Problem(answers::problem(problem, &open.instance)),
+            Unanswered::Problem(problem) => {
+                Unanswered::Problem(visibility.problem(answers::problem(problem, &open.instance)))
+            }
             other => other,
         })?;
         let gate = service.gate();

@@ -15,6 +15,7 @@ use super::caller::Caller;
 use super::limits::{Counts, Gate, Limits};
 use super::repeats::Repeats;
 use super::requests::Requests;
+use super::visibility::Visibility;
 use crate::instance::Instance;
 use crate::report::health::own_error;
 use crate::report::kinds::PROJECT_PARSER;
@@ -245,16 +246,16 @@ impl Service {
     pub(super) async fn entries(&self, caller: &Caller) -> Vec<InstanceEntry> {
         let mut entries = Vec::new();
         for (name, served) in self.all() {
-            if caller.on(&name).is_none() {
+            let Some(visibility) = caller.on(&name).map(Visibility::of) else {
                 continue;
-            }
+            };
             let closed = |problem: Problem| InstanceEntry {
                 name: name.clone(),
                 project: None,
                 environment: None,
                 trust: None,
                 health: None,
-                problem: Some(ProblemDocument::new(problem, &self.base)),
+                problem: Some(ProblemDocument::new(visibility.problem(problem), &self.base)),
             };
             entries.push(match served {
                 Served::Open(open) => InstanceEntry {

@@ -22,8 +22,10 @@ use watershed_core::Uid;
 
 use super::answers;
 use super::list::{Chosen, Filter, catalog, filter};
+use super::scope::Scope;
 use super::service::Open;
 use super::token::Token;
+use super::visibility::Visibility;
 use crate::instance::{Attended, Instance};
 use crate::projection::{Progress, Projection, Slot, Table};
 
@@ -36,12 +38,13 @@ const SIGN_OF_LIFE: Bytes = Bytes::from_static(b": \n\n");
 /// Target size of a piece of a batch, in bytes. A piece is sent when the reader has taken the one before.
 const PIECE: usize = 64 << 10;
 
-/// Starts a stream of resource changes.
+/// Starts a stream of resource changes as a role sees it and a scope.
 ///
 /// # Errors
 /// Words that can't be read, and a token that was altered.
 pub(super) async fn stream(
     open: &Open,
+    (visibility, scope): (Visibility, Scope),
     mut words: Value,
     last_event: Option<&str>,
     stopping: &CancellationToken,
@@ -54,7 +57,7 @@ pub(super) async fn stream(
     let projection = open.instance.projection().await;
     let (catalog, begun) = {
         let table = projection.table();
-        filter.chosen(&table)?;
+        filter.chosen(&table, &scope)?;
         let catalog = catalog(&table);
         let token = last_event.map(str::to_owned).or(from);
         let token = token.map(|text| Token::read(&text, catalog)).transpose()?;
@@ -73,12 +76,14 @@ pub(super) async fn stream(
         seen: 0,
         shown: BTreeSet::new(),
         resumes: false,
-        state: begin(&projection, begun),
+        state: begin(&projection, begun, &scope),
         batch: Instant::now(),
         waiting: VecDeque::new(),
         stopping: stopping.clone(),
         projection,
         filter,
+        visibility,
+        scope,
         catalog,
     };
     Ok(answers::of_type(
@@ -88,9 +93,11 @@ pub(super) async fn stream(
 }
 
 /// Returns the state in which a stream starts: a full list, changes since a token, or too old a token.
-fn begin(projection: &Projection, token: Option<Token>) -> State {
+fn begin(projection: &Projection, token: Option<Token>, scope: &Scope) -> State {
     match token {
         None => State::Listing,
+        // Nobody remembers which names the reader knows, and others must not be told.
+        Some(_) if !scope.has_all() => State::Lagged,
         Some(token) => {
             let is_known = token.projection == projection.id()
                 && projection.table().changed_after(token.change).is_some();
@@ -131,6 +138,8 @@ struct Reader {
     projection: Arc<Projection>,
     progress: Receiver<Progress>,
     filter: Filter,
+    visibility: Visibility,
+    scope: Scope,
     catalog: Uuid,
     /// Number of the last change that was sent.
     seen: u64,
@@ -210,13 +219,16 @@ impl Reader {
     fn list(&mut self) {
         let projection = Arc::clone(&self.projection);
         let table = projection.table();
-        let Ok(chosen) = self.filter.chosen(&table) else {
+        let Ok(chosen) = self.filter.chosen(&table, &self.scope) else {
             self.state = State::Over;
             return;
         };
         let mut batch = Batch::default();
         for (_, slot) in table.after(None).filter(|(_, slot)| chosen.keeps(slot)) {
-            batch.push("changed", &chosen.document(&table, slot, &self.instance));
+            batch.push(
+                "changed",
+                &chosen.document(&table, slot, &self.instance, self.visibility),
+            );
             self.note_shown(slot, true);
         }
         batch.push("listed", b"{}");
@@ -234,13 +246,15 @@ impl Reader {
         // A selection that nothing matches any more has lost what it stood for.
         let chosen = self
             .filter
-            .chosen(&table)
+            .chosen(&table, &self.scope)
             .unwrap_or_else(|_| self.filter.of_nothing());
         let mut batch = Batch::default();
         for gone in table.gone_after(self.seen) {
-            batch.gone(gone.key.kind.as_str(), gone.key.name.as_str());
+            if self.scope.has_all() || self.shown.contains(&gone.uid) {
+                batch.gone(gone.key.kind.as_str(), gone.key.name.as_str());
+            }
         }
-        match self.filter.is_selective() {
+        match self.is_selective() {
             true => self.compare(&table, &chosen, &mut batch),
             false => changed.for_each(|slot| self.tell(&table, &chosen, slot, &mut batch)),
         }
@@ -255,7 +269,10 @@ impl Reader {
             match (chosen.keeps(slot), self.is_shown(slot)) {
                 (true, true) if !is_new => {}
                 (false, false) => {}
-                (true, false) => batch.push("changed", &chosen.document(table, slot, &self.instance)),
+                (true, false) => batch.push(
+                    "changed",
+                    &chosen.document(table, slot, &self.instance, self.visibility),
+                ),
                 _ => self.tell(table, chosen, slot, batch),
             }
             self.note_shown(slot, chosen.keeps(slot));
@@ -268,7 +285,10 @@ impl Reader {
         let row = &slot.entry.row;
         match chosen.keeps(slot) {
             true if slot.document_changed > self.seen => {
-                batch.push("changed", &chosen.document(table, slot, &self.instance));
+                batch.push(
+                    "changed",
+                    &chosen.document(table, slot, &self.instance, self.visibility),
+                );
             }
             true => batch.status(slot),
             false if row.hidden && !chosen.shows_hidden() => {}
@@ -282,8 +302,13 @@ impl Reader {
         self.resumes && !slot.entry.row.hidden || self.shown.contains(&slot.entry.row.uid)
     }
 
+    /// Returns true if other resources can change which ones are shown.
+    fn is_selective(&self) -> bool {
+        self.filter.is_selective() || !self.scope.has_all()
+    }
+
     fn note_shown(&mut self, slot: &Slot, is_shown: bool) {
-        if !self.filter.is_selective() {
+        if !self.is_selective() {
             return;
         }
         match is_shown {
@@ -296,7 +321,7 @@ impl Reader {
     fn tell_restless(&mut self) {
         let projection = Arc::clone(&self.projection);
         let table = projection.table();
-        let Ok(chosen) = self.filter.chosen(&table) else {
+        let Ok(chosen) = self.filter.chosen(&table, &self.scope) else {
             return;
         };
         let restless = |slot: &Slot| slot.standing.phase != Phase::Idle || slot.standing.health != Health::Ok;

@@ -19,6 +19,8 @@ use crate::report::kinds::managed::Parts;
 use crate::report::kinds::programs::show_copies;
 use crate::report::{Entry, Hidden, kinds, resource};
 
+/// Number of visibilities, for each of which a document is cached.
+const VISIBILITIES: usize = 4;
 /// The most removals that are kept for readers that resume. A reader that missed more must list again.
 const REMOVALS: usize = 10_000;
 
@@ -36,8 +38,8 @@ pub(crate) struct Slot {
     pub(crate) document_changed: u64,
     /// Next time at which the health or document changes by time alone; none if it never does.
     due: Option<Timestamp>,
-    /// The JSON document, written at its first use.
-    bytes: OnceLock<Arc<[u8]>>,
+    /// The JSON document for each visibility, written at its first use.
+    bytes: [OnceLock<Arc<[u8]>>; VISIBILITIES],
 }
 
 /// A removed name, for readers that resume.
@@ -45,6 +47,8 @@ pub(crate) struct Slot {
 pub(crate) struct Gone {
     /// Number of the change that removed the name.
     pub(crate) changed: u64,
+    /// Resource that had the name.
+    pub(crate) uid: Uid,
     /// The removed kind and name.
     pub(crate) key: Key,
 }
@@ -154,7 +158,7 @@ impl Table {
             let former = self.slots.get(&uid).map(|slot| slot.entry.row.key());
             self.forget_links(uid, touched);
             if let Some(former) = former.filter(|former| *former != key) {
-                self.note_gone(former, touched);
+                self.note_gone(uid, former, touched);
             }
             self.learn_links(uid, &entry);
             touched.documents.insert(uid);
@@ -180,16 +184,17 @@ impl Table {
         }
         let key = slot.entry.row.key();
         touched.keys.insert(key.clone());
-        self.note_gone(key, touched);
+        self.note_gone(uid, key, touched);
     }
 
     /// Records the removal of a name. A live resource that still has the name, beside a deleted one, is marked as
     /// changed.
-    fn note_gone(&mut self, key: Key, touched: &mut Touched) {
+    fn note_gone(&mut self, uid: Uid, key: Key, touched: &mut Touched) {
         touched.documents.extend(self.live.get(&key));
         self.last += 1;
         self.gone.push_back(Gone {
             changed: self.last,
+            uid,
             key,
         });
         if self.gone.len() > REMOVALS
@@ -382,7 +387,7 @@ impl Table {
         if is_document {
             slot.document_changed = self.last;
         }
-        slot.bytes = OnceLock::new();
+        slot.bytes = Default::default();
     }
 
     fn note_due(&mut self, now: Timestamp, uid: Uid) {
@@ -396,9 +401,14 @@ impl Table {
         self.due.extend(slot.due.map(|at| (at, uid)));
     }
 
-    /// Returns the JSON document of a resource, calling `write` at the first use.
-    pub(crate) fn bytes(&self, slot: &Slot, write: impl FnOnce(ResourceDocument) -> Arc<[u8]>) -> Arc<[u8]> {
-        let bytes = slot.bytes.get_or_init(|| write(self.document(slot)));
+    /// Returns the JSON document of a resource for a visibility, calling `write` at the first use.
+    pub(crate) fn bytes(
+        &self,
+        slot: &Slot,
+        visibility: usize,
+        write: impl FnOnce(ResourceDocument) -> Arc<[u8]>,
+    ) -> Arc<[u8]> {
+        let bytes = slot.bytes[visibility].get_or_init(|| write(self.document(slot)));
         Arc::clone(bytes)
     }
 
@@ -432,7 +442,7 @@ impl Slot {
             changed: 0,
             document_changed: 0,
             due: None,
-            bytes: OnceLock::new(),
+            bytes: Default::default(),
         }
     }
 }
