@@ -129,10 +129,10 @@ fn a_disk_that_is_full_at_any_point_of_a_rebuild_keeps_the_last_good_tables() {
 }
 
 /// A small volume; none where mounting is not allowed.
-struct SmallDisk<'a>(&'a Path);
+pub(crate) struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    fn mount(at: &'a Path, size: &str) -> Option<Self> {
+    pub(crate) fn mount(at: &'a Path, size: &str) -> Option<Self> {
         fs::create_dir_all(at).expect("a folder can be made");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])

@@ -10,6 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 
+use crate::care::SmallDisk;
 use crate::sandbox::{Said, Sandbox, assert_kept};
 use crate::serving::Serving;
 
@@ -236,6 +237,45 @@ fn s_api17_a_file_of_tokens_that_others_reach_or_that_is_a_link_is_refused() {
         assert_eq!(said.code, Some(2), "{}", said.stderr);
     }
     assert_eq!(std::fs::read_to_string(&file).expect("text"), "tokens: here\n");
+}
+
+#[test]
+fn s_api20_where_the_log_can_not_be_written_nothing_is_done() {
+    let project = Sandbox::with(PROJECT);
+    let token = from_file(&project, "root", "*=admin");
+    let state = project.path().join("server.state");
+    let Some(disk) = SmallDisk::mount(&state, "4m") else {
+        println!("mounting is not allowed here");
+        return;
+    };
+    let mut service = Serving::begin(&project, &["serve", "-c", "server.yaml"]);
+    service.line("one: open");
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let one = "/v1/instances/one/resources/model/a";
+    let pause = |more: &str| {
+        let more = format!("{bearer}{more}");
+        let (status, _, body) = service.ask("POST", &format!("{one}/pause"), &more);
+        (status, body)
+    };
+    let health = || service.ask("GET", &format!("{one}?fields=health"), &bearer).2;
+    let filler = state.join("filler");
+    let mut file = std::fs::File::create(&filler).expect("a file");
+    let full = std::io::copy(&mut std::io::repeat(7), &mut file);
+    assert!(full.is_err(), "the disk is full");
+    for more in ["", "idempotency-key: a\r\n"] {
+        let (status, body) = pause(more);
+        assert_eq!(status, 503, "{body}");
+        assert!(body.contains("so nothing was done"), "{body}");
+        assert!(!health().contains("paused"));
+    }
+    drop(file);
+    std::fs::remove_file(&filler).expect("the file can be removed");
+    for more in ["idempotency-key: a\r\n", ""] {
+        assert_eq!(pause(more).0, 200);
+    }
+    assert!(health().contains("paused"));
+    drop(service);
+    drop(disk);
 }
 
 /// The number of kills unless `WATERSHED_KILLS` sets another.

@@ -32,6 +32,7 @@ pub(crate) fn read(path: &str, bytes: &[u8], instances: &BTreeSet<&str>) -> (Vec
             reading.token(given)
         })
         .collect();
+    reading.found.sort();
     (tokens, reading.found)
 }
 
