@@ -8,6 +8,7 @@ mod auth;
 mod instances;
 mod limits;
 mod network;
+mod people;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use auth::{Auth, GivenToken, read_tokens};
 pub use instances::Instance;
 pub use limits::Limits;
 pub use network::{Listen, Network, Tls};
+pub use people::{Header, Oidc, People, RoleRule};
 pub use trust::Trust;
 
 blocks! {
@@ -136,12 +138,13 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
         }
     };
     let mut fields = Fields::new(map, at, findings);
+    let network = network::network(&mut fields);
     let configuration = Configuration {
-        network: network::network(&mut fields),
         hosts: address::hosts(&mut fields),
         base: address::base(&mut fields),
         state: auth::state(&mut fields),
-        auth: auth::auth(&mut fields),
+        auth: auth::auth(&mut fields, &network),
+        network,
         limits: limits::limits(&mut fields),
         instances: instances::instances(&mut fields),
     };

@@ -1,5 +1,7 @@
 //! Keys of authentication, and the file of tokens.
 
+use super::network::Network;
+use super::people::{self, People};
 use super::{Placed, finish, in_file, placed};
 use crate::{
     diagnostics::{Code, Diagnostic, Findings, Role},
@@ -10,6 +12,10 @@ blocks! {
     /// Keys of authentication.
     pub(crate) static AUTH = "auth" Refused {
         "tokens": Text, "The file of tokens that the operator gives. Only its owner may read it.";
+        "oidc": Block(&people::OIDC), "The identity provider at which people sign in.";
+        "header": Block(&people::HEADER), "The header in which a declared proxy names people.";
+        "attributes": Map(&Text), "The claim that each attribute of a viewer comes from, where the names differ.";
+        "roles": List(&Block(&people::ROLE_RULE)), "Rules that give roles to people by their claims.";
     }
 
     /// Keys of a token in the file of tokens.
@@ -25,14 +31,13 @@ blocks! {
     }
 }
 
-/// Keys of authentication that are reserved for later versions.
-const LATER_OF_AUTH: [&str; 4] = ["attributes", "header", "oidc", "roles"];
-
 /// The ways in which callers are recognised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Auth {
     /// Path of the file of tokens.
     pub tokens: Option<Placed>,
+    /// People and what they may do.
+    pub people: People,
 }
 
 /// A token in the file of tokens, as it stands there.
@@ -57,13 +62,14 @@ pub struct GivenToken {
 }
 
 /// Reads the keys of authentication; none if nobody is asked who they are.
-pub(super) fn auth(fields: &mut Fields<'_>) -> Option<Auth> {
+pub(super) fn auth(fields: &mut Fields<'_>, network: &Network) -> Option<Auth> {
     let key_at = fields.key_at("auth")?;
     let map = match fields.map("auth") {
         Some((map, _)) => map,
         None => Map::new(),
     };
-    if map.values().all(|entry| entry.value.is_null()) {
+    let lets_in = |key: &&str| map.get(*key).is_some_and(|entry| !entry.value.is_null());
+    if !["tokens", "oidc", "header"].iter().any(lets_in) {
         let hint = "name a file of tokens: `auth: {tokens: tokens.yaml}`; `watershed token create --file tokens.yaml` makes one";
         fields
             .findings()
@@ -72,8 +78,9 @@ pub(super) fn auth(fields: &mut Fields<'_>) -> Option<Auth> {
     let mut fields = Fields::new(map, key_at, fields.findings());
     let auth = Auth {
         tokens: placed(&mut fields, "tokens"),
+        people: People::read(&mut fields, network),
     };
-    finish(fields, &AUTH, &LATER_OF_AUTH);
+    finish(fields, &AUTH, &[]);
     Some(auth)
 }
 

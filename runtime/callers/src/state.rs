@@ -7,6 +7,7 @@
 mod answers;
 mod audit;
 mod people;
+mod sessions;
 mod tokens;
 
 use std::path::{Path, PathBuf};
@@ -20,11 +21,16 @@ use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::{Answer, Begun, CallKey, KEY_MAX, KEYS_MAX};
 pub use audit::{AuditEntry, AuditPage, Audited};
+pub use sessions::{SESSIONS_MAX, Session};
 pub(crate) use tokens::BETWEEN_NOTES_MS;
 pub use tokens::{Listed, TOKENS_MAX};
 
 /// Migration scripts of the schema, one for each version.
-const MIGRATIONS: [&str; 2] = [include_str!("state/v1.sql"), include_str!("state/v2.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("state/v1.sql"),
+    include_str!("state/v2.sql"),
+    include_str!("state/v3.sql"),
+];
 
 /// An error of opening, reading or writing the state.
 #[derive(Debug, Error)]

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use watershed::http::{
-    Bearers, Door, Listener, Peers, Proxies, Service, Tls, bind, local_user, router, router_by_link,
-    router_with,
+    Door, Listener, Peers, Proxies, Service, Tls, bind, local_user, router, router_by_link,
 };
 use watershed_api::Exit;
 use watershed_api::http::encoded;
@@ -75,12 +75,12 @@ pub(super) struct Place {
     pub(super) gate: Option<Gate>,
 }
 
-/// Authentication of callers by the configuration of a service.
+/// Routes of a service behind the authentication of its configuration.
 #[derive(Clone)]
-pub(super) struct Gate(pub(super) Bearers);
+pub(super) struct Gate(pub(super) Arc<dyn Fn(Service) -> Router + Send + Sync>);
 
-impl std::fmt::Debug for Gate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").finish_non_exhaustive()
     }
 }
@@ -209,7 +209,7 @@ impl Listening {
         let address = format!("{}{base}", bound.for_people);
         console.note(&format!("answers at {}{base}\n", bound.here));
         let (routes, peers) = match (&place.gate, place.auth) {
-            (Some(Gate(tokens)), _) => (router_with(service.clone(), tokens.clone()), Peers::All),
+            (Some(Gate(routes)), _) => (routes(service.clone()), Peers::All),
             (None, Auth::User) => (router(service.clone(), local_user), Peers::OfUser),
             (None, Auth::Link) => {
                 let linked = router_by_link(service.clone(), &bound.name);
@@ -222,7 +222,7 @@ impl Listening {
         let routes = match base {
             "" => routes,
             // With and without a slash at its end.
-            base => axum::Router::new().nest_service(base, routes),
+            base => Router::new().nest_service(base, routes),
         };
         let door = Door {
             peers,

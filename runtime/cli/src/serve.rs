@@ -3,6 +3,9 @@
 mod configuration;
 mod confinement;
 mod network;
+mod people;
+mod registry;
+mod reload;
 mod tokens;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +25,8 @@ use watershed_compilers::configuration::Trust;
 
 use self::configuration::Served;
 use self::confinement::Confinement;
+use self::people::{Chain, People, Seen};
+use self::reload::Reload;
 use super::args::{Format, Serve, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
@@ -43,7 +48,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             "name a file: `watershed serve -c FILE`; for one project there is `watershed start --listen`";
         return Err(Failure::usage("a service needs a configuration").hint(hint));
     };
-    let checked = match configuration::check(console, file, args.check, format)? {
+    let mut checked = match configuration::check(console, file, args.check, format)? {
         Some(checked) => checked,
         None => return Ok(Exit::Usage),
     };
@@ -69,22 +74,35 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         .map(|served| (served.name.clone(), options(shared, served)))
         .collect();
     // From here on relative paths lead nowhere.
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
     let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
     for (_, options) in &mut instances {
         options.working_folder = Some(confinement.folder.clone());
     }
     super::block_on(async {
         let stop = Stop::default();
-        signals::stop_on_signals(stop.clone())?;
+        signals::stop_on_signals_but_hangup(stop.clone())?;
+        let mut reload = Reload::new(file, &checked)?;
         let mut service = place.service();
         service.set_limits(checked.limits);
+        let mut runtime = console.runtime.clone();
         if let Some(folder) = &checked.state {
             let state = Arc::new(open_state(folder).await?);
             service = service.keeping(Arc::clone(&state));
+            let people = match checked.people.take() {
+                Some(people) => {
+                    runtime = runtime.with_directory(Seen(Arc::clone(&state)));
+                    let opened = People::new(people, Arc::clone(&state), &place.base).await;
+                    Some(Arc::new(opened.map_err(|error| state_failure(folder, error))?))
+                }
+                None => None,
+            };
             if let Some(of_file) = checked.tokens.clone() {
                 let opened = Tokens::open(state, of_file).await;
                 let tokens = Arc::new(opened.map_err(|error| state_failure(folder, error))?);
-                place.gate = Some(Gate(Bearers::new(Arc::clone(&tokens))));
+                let chain = Chain::new(Bearers::new(Arc::clone(&tokens)), people.clone());
+                place.gate = Some(Gate(Arc::new(move |service| chain.routes(service))));
+                (reload.tokens, reload.people) = (Some(Arc::clone(&tokens)), people);
                 service = service.with_tokens(tokens);
             }
         }
@@ -103,7 +121,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
                 closing.cancel();
             }
         });
-        keep_all(console, instances, &service, &closing, &page_of).await;
+        keep_all(console, &runtime, instances, reload, &service, &closing, &page_of).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
 }
@@ -168,7 +186,9 @@ enum News {
 /// Keeps all instances open until the program stops, and closes them in time.
 async fn keep_all(
     console: &mut Console,
+    runtime: &Runtime,
     instances: Vec<(String, Options)>,
+    mut reload: Reload,
     service: &Service,
     closing: &CancellationToken,
     page_of: &(dyn Fn(&str) -> String + Sync),
@@ -181,7 +201,7 @@ async fn keep_all(
         .into_iter()
         .map(|(name, options)| {
             let keeper = Keeper {
-                runtime: console.runtime.clone(),
+                runtime: runtime.clone(),
                 options,
                 page: page_of(&name),
                 name,
@@ -195,7 +215,7 @@ async fn keep_all(
         .collect();
     drop(tell);
     loop {
-        // Both are cancel-safe: what was not taken stays.
+        // All are cancel-safe: what was not taken stays.
         tokio::select! {
             told = news.recv() => match told {
                 Some(News::Open(name)) => console.note(&format!("{name}: open\n")),
@@ -207,6 +227,7 @@ async fn keep_all(
                 }
                 None => break,
             },
+            () = reload.asked() => reload.read(console, service),
             ended = kept.next() => if let Some(Err(panic)) = ended {
                 console.say(&format!("a project is served no more, by a defect of the program: {panic}\n"));
             } else if ended.is_none() {

@@ -24,6 +24,15 @@ pub(super) fn survive_file_limits() {
 /// Whatever the other threads are held up by, the second signal is heard. Then the process is gone at once; whatever
 /// was acknowledged is on disk.
 pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
+    stop_on(stop, true)
+}
+
+/// Does the same, but for SIGHUP, by which a service reads its configuration again.
+pub(super) fn stop_on_signals_but_hangup(stop: Stop) -> Result<(), Failure> {
+    stop_on(stop, false)
+}
+
+fn stop_on(stop: Stop, hears_hangup: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure {
         exit: Exit::NotNow,
         error: anyhow::Error::new(error).context("can't listen for signals"),
@@ -33,7 +42,7 @@ pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name("signals".to_owned());
     // Lives as long as the program; it holds nothing.
     thread
-        .spawn(move || match listening() {
+        .spawn(move || match listening(hears_hangup) {
             Ok((runtime, signals)) => {
                 let _ = ready.send(Ok(()));
                 runtime.block_on(listen(stop, signals));
@@ -49,11 +58,11 @@ pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// The signal of a closed terminal; none where the program was started to outlive its terminal.
+    /// The signal of a closed terminal; none where the program was started to outlive its terminal, or means something else by the signal.
     hangup: Option<Signal>,
 }
 
-fn listening() -> io::Result<(Runtime, Signals)> {
+fn listening(hears_hangup: bool) -> io::Result<(Runtime, Signals)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
@@ -62,7 +71,10 @@ fn listening() -> io::Result<(Runtime, Signals)> {
     let signals = Signals {
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
-        hangup: listen(SignalKind::hangup())?,
+        hangup: match hears_hangup {
+            true => listen(SignalKind::hangup())?,
+            false => None,
+        },
     };
     drop(entered);
     Ok((runtime, signals))

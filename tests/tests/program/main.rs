@@ -37,6 +37,7 @@
 //! | `histories` | random edits, against an independent reference |
 //! | `honest` | nothing is ignored without a word |
 //! | `hooks` | statements around a build, and the order of its rows |
+//! | `people` | people who sign in at a provider, or are named by a proxy |
 //! | `lake` | the lake project, as its demo plays it |
 //! | `lakehouse` | tables of Delta and Iceberg as sources |
 //! | `live` | edits while `start` goes on |
@@ -124,6 +125,7 @@ mod odd_files;
 mod operating;
 mod pages;
 mod partitions;
+mod people;
 mod plans;
 mod processes;
 mod promises;

@@ -38,8 +38,8 @@ impl Serving {
             said,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
         };
-        let line = serving.line("answers at http://");
-        let address = line.split("http://").nth(1).expect("an address");
+        let line = serving.line("answers at http");
+        let address = line.split("://").nth(1).expect("an address");
         let address = address.trim().split('/').next().expect("an address");
         serving.address = address.parse().expect("an address");
         serving
@@ -77,6 +77,11 @@ impl Serving {
     pub(crate) fn json(&self, path: &str) -> Value {
         let (_, _, body) = self.ask("GET", path, "");
         serde_json::from_str(&body).unwrap_or_else(|_| panic!("no JSON: {body}"))
+    }
+
+    /// Lets it read its configuration again.
+    pub(crate) fn hang_up(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::HUP).expect("it can be signalled");
     }
 
     /// Ends it with a signal, and returns its exit code and what it said.

@@ -89,7 +89,7 @@ async fn a_newer_or_broken_file_is_refused_and_stays_as_it_is() {
         State::open(&path).await,
         Err(StateError::Newer {
             version: 99,
-            known: 2,
+            known: 3,
             ..
         })
     ));
@@ -107,7 +107,7 @@ async fn the_stored_file_of_each_version_opens() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("state.db");
     // Files with a row in each table, as each version wrote them.
-    for version in ["v1", "v2"] {
+    for version in ["v1", "v2", "v3"] {
         let file = format!("{}/src/state/{version}.db", env!("CARGO_MANIFEST_DIR"));
         std::fs::copy(file, &path).unwrap();
         let state = State::open(&path).await.unwrap();
@@ -254,4 +254,25 @@ async fn s_api20_the_audit_is_read_by_the_page_and_kept_for_ninety_days() {
     }
     let expected: Vec<AuditEntry> = (10..100).rev().map(|day| done(day * 24 * HOUR)).collect();
     assert_eq!(read, expected);
+}
+
+#[tokio::test]
+async fn s_api39_sessions_are_there_after_a_restart_until_they_end() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("state.db");
+    let state = State::open(&path).await.unwrap();
+    let session = |secret: &str, ends_ms: i64| Session {
+        digest: crate::Digest::of(secret),
+        claims: crate::jwt::Claims::from_iter([("sub".to_owned(), json!(secret))]),
+        ends_ms,
+    };
+    for (secret, ends_ms) in [("ann", 100), ("bob", 200), ("eve", 300)] {
+        assert!(state.add_session(&session(secret, ends_ms), 50).await.unwrap());
+    }
+    state.end_session(crate::Digest::of("eve")).await.unwrap();
+    state.end_session(crate::Digest::of("nobody")).await.unwrap();
+    let path = killed(&path);
+    let state = State::open(&path).await.unwrap();
+    assert_eq!(state.sessions(100).await.unwrap(), [session("bob", 200)]);
+    assert_eq!(state.sessions(200).await.unwrap(), []);
 }

@@ -16,6 +16,7 @@ use watershed_compilers::{Code, Diagnostic};
 use watershed_drivers::regular;
 use watershed_outputs::secrets::Secrets;
 
+use super::people;
 use crate::args::Format;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -26,7 +27,6 @@ use watershed::Options;
 const LARGEST: usize = 1 << 20;
 
 /// A validated configuration.
-#[derive(Debug)]
 pub(super) struct Checked {
     pub(super) network: Network,
     pub(super) hosts: Vec<String>,
@@ -36,10 +36,13 @@ pub(super) struct Checked {
     /// Tokens of the file of tokens; none if only the user who started the service is let in.
     pub(super) tokens: Option<Vec<Token>>,
     pub(super) limits: Limits,
+    /// People who sign in; none without a provider and a proxy's header.
+    pub(super) people: Option<people::Checked>,
     pub(super) instances: Vec<Served>,
 }
 
 /// A project to serve as an instance.
+#[derive(Clone, PartialEq)]
 pub(super) struct Served {
     pub(super) name: String,
     pub(super) project: PathBuf,
@@ -175,6 +178,8 @@ impl<'f> Reading<'f> {
         let state = self.state(&read, &folders);
         let tokens = self.tokens(&read, &folders);
         let network = self.network(&read.network);
+        let names = read.instances.keys().map(String::as_str).collect();
+        let people = read.auth.as_ref().map(|auth| self.people(&auth.people, &names));
         let mut instances = Vec::new();
         for (name, instance) in &read.instances {
             let served = Served {
@@ -193,6 +198,7 @@ impl<'f> Reading<'f> {
             state,
             tokens,
             limits: limits(&read.limits),
+            people: people.filter(people::Checked::is_any),
             instances,
         })
     }

@@ -181,6 +181,14 @@ impl Request<'_> {
         self
     }
 
+    /// Sets the body of a form.
+    #[must_use]
+    pub fn form(mut self, body: String) -> Self {
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        self.builder = self.builder.header(CONTENT_TYPE, form).body(body);
+        self
+    }
+
     /// Sends the request and waits for status and headers of the answer. Cancel-safe: dropping the call closes its
     /// connection.
     ///

@@ -3,12 +3,17 @@
 //! The host must be a known name, against DNS rebinding. A request with effects needs the service's own origin if a browser
 //! sends an origin, and a media type that no HTML form can send.
 
+use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
 use watershed_api::{Code, Problem, hint};
 
 use super::answers::Refused;
+use super::service::Service;
 
 /// Host names of loopback.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -40,6 +45,30 @@ pub(super) fn check(parts: &Parts, hosts: &[String], base: &str) -> Result<(), R
     own_origin(&parts.headers, &host).map_err(|problem| Refused::new(problem, base))?;
     known_body(&parts.headers)
         .map_err(|problem| Refused::new(problem, base).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+/// Returns routes whose requests are checked like those of [`router`](super::router()) first: pages beside the service's own, such as
+/// those of signing in.
+pub fn guarded(service: Service, routes: Router) -> Router {
+    routes.layer(from_fn_with_state(service, pass))
+}
+
+async fn pass(State(service): State<Service>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match check(&parts, service.hosts(), service.base()) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(refused) => return refused.into_response(),
+    };
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// Returns the request's host, which must be named exactly once.
@@ -146,7 +175,6 @@ mod tests {
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let checked = check(&parts, &["data.example.org".to_owned()], "");
-        use axum::response::IntoResponse as _;
         checked
             .err()
             .map(|refused| refused.into_response().status().as_u16())

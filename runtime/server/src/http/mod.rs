@@ -83,6 +83,7 @@ mod words;
 
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
+pub use guard::guarded;
 pub use limits::{Counts, Limits};
 pub use link::{Linked, router_by_link};
 pub use listen::{Door, Listener, Peer, Peers, bind, local_user, serve};
