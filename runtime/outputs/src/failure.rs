@@ -55,7 +55,7 @@ pub fn unchecked_ref(to: &Ref) -> Error {
 pub fn confined() -> String {
     format!(
         "with {} a project reaches its own folder and its state alone; copy it there, or run a project that you trust \
-         without it",
+         without it, in a service with `trust: full`",
         hint::option("sandbox", "")
     )
 }
@@ -87,7 +87,13 @@ pub fn confined_store() -> Error {
 pub fn confined_database() -> Error {
     let message = "databases of other systems are outside the sandbox";
     Error {
-        hint: Some(format!("{}, or bring what it reads as files", without_sandbox()).into()),
+        hint: Some(
+            format!(
+                "{}, in a service with `trust: full`, or bring what it reads as files",
+                without_sandbox()
+            )
+            .into(),
+        ),
         ..Error::permanent("outside-sandbox", message)
     }
 }

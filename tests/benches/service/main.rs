@@ -27,13 +27,14 @@ mod program;
 mod projects;
 mod watching;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use watershed::api::request::RunRequest;
 use watershed::http::{
-    Bearers, Grant, Grants, Level, Service, State, Tokens, Wanted, bind, router_with, serve,
+    Bearers, Grant, Grants, Level, Limits, Service, State, Tokens, Wanted, bind, router_with, serve,
 };
 use watershed::{Instance, Options, Runtime};
 use watershed_tests::measure::{Report, Unit};
@@ -75,6 +76,14 @@ impl Served {
         };
         let token = tokens.create(wanted, "bench", 0).await.unwrap().unwrap().text;
         let service = Service::new().with("it", Arc::clone(&instance));
+        let many = NonZeroU32::new(1_000_000).unwrap();
+        service.set_limits(Limits {
+            requests_per_second: many,
+            requests_at_once: many,
+            watchers_of_one: usize::MAX,
+            watchers: usize::MAX,
+            ..Limits::default()
+        });
         let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let client = Client {
             address: listener.local_addr().unwrap(),

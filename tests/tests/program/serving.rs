@@ -192,7 +192,7 @@ fn s_api31_a_folder_that_can_not_be_opened_costs_itself_alone() {
     let lines: Vec<&str> = verbose.lines().collect();
     assert_eq!(
         (lines[0], lines[2], lines[4]),
-        ("ready", "one: open", "two: open"),
+        ("ready", "one: open, full", "two: open, full"),
         "{verbose}"
     );
     assert!(lines[1].starts_with("gone: failed: no project in"), "{verbose}");

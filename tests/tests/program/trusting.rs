@@ -199,7 +199,7 @@ fn s_api40_an_author_in_a_sandbox_reaches_neither_the_neighbour_nor_the_machine(
         ),
         (
             "connectors/store.yaml",
-            "type: connector\ndriver: s3\n".to_owned(),
+            "type: connector\ndriver: s3\npath_prefixes: ['s3://lake/']\n".to_owned(),
         ),
         (
             "connectors/database.yaml",
@@ -214,7 +214,6 @@ fn s_api40_an_author_in_a_sandbox_reaches_neither_the_neighbour_nor_the_machine(
             "type: alert\ndata: {sql: SELECT 1 AS x}\nrefresh: {every: 24h}\nnotify: {command: shell}\n"
                 .to_owned(),
         ),
-        ("watershed.yaml", MANIFEST.to_owned()),
     ] {
         project.write(&format!("one/{file}"), &text);
     }
@@ -246,10 +245,23 @@ fn s_api40_an_author_in_a_sandbox_reaches_neither_the_neighbour_nor_the_machine(
     for name in ["job", "service", "store", "database", "file"] {
         assert_eq!(code(name), "outside-sandbox", "{name}");
     }
+    let (.., database) = failed
+        .iter()
+        .find(|(name, ..)| name == "database")
+        .expect("it failed");
+    assert!(database.contains("`trust: full`"), "{database}");
     let all = service
         .json("/v1/instances/one/resources?limit=1000&all=true")
         .to_string();
     assert!(!all.contains(SECRET));
+    // A file of the project says nothing about trust.
+    project.write("one/watershed.yaml", MANIFEST);
+    assert_eq!(run(&service, "one")["document"]["exit_code"], 1);
+    let failed = errors(&service, "one");
+    assert!(
+        failed.iter().any(|(_, code, _)| code == "unknown-key"),
+        "{failed:?}"
+    );
     assert_eq!(service.json("/v1/instances")["instances"][0]["trust"], "sandbox");
     assert_eq!(service.end(Signal::TERM).0, Some(143));
     let state = |name: &String| !name.contains("/.watershed");
@@ -263,7 +275,10 @@ fn s_api40_a_confined_project_uses_no_credential_of_the_services_environment() {
         .with_variable("AWS_SECRET_ACCESS_KEY", SECRET)
         .with_variable("AWS_ACCESS_KEY_ID", SECRET);
     project.remove("two/data/x.csv");
-    project.write("one/connectors/store.yaml", "type: connector\ndriver: s3\n");
+    project.write(
+        "one/connectors/store.yaml",
+        "type: connector\ndriver: s3\npath_prefixes: ['s3://lake/']\n",
+    );
     project.write("one/models/known.sql", "SELECT * FROM duckdb_secrets()");
     project.write(
         "one/models/env.sql",

@@ -27,6 +27,9 @@ use super::caller::Caller;
 /// The most keys that a rate remembers before it forgets those that have rested.
 const MOST_KEYS: usize = 10_000;
 
+/// The highest rate, whose interval is still a whole number of nanoseconds.
+const HIGHEST_RATE: u32 = 1_000_000_000;
+
 /// Limits on the resources that clients hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -142,11 +145,14 @@ struct Rates {
 
 impl Rates {
     fn new(limits: &Limits) -> Self {
-        let requests = Quota::per_second(limits.requests_per_second).allow_burst(limits.requests_at_once);
+        let bounded =
+            |rate: NonZeroU32| NonZeroU32::new(HIGHEST_RATE).map_or(rate, |highest| rate.min(highest));
+        let requests = Quota::per_second(bounded(limits.requests_per_second))
+            .allow_burst(bounded(limits.requests_at_once));
         Self {
             requests: Rate::new(requests, DefaultClock::default()),
             sign_ins: Rate::new(
-                Quota::per_minute(limits.failed_sign_ins_per_minute),
+                Quota::per_minute(bounded(limits.failed_sign_ins_per_minute)),
                 DefaultClock::default(),
             ),
         }
