@@ -59,7 +59,8 @@ export function duration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : count(Math.floor(hours / 24), "day");
 }
 
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
@@ -84,6 +85,16 @@ const ABSOLUTE = new Intl.DateTimeFormat(undefined, {
 /** A moment in full, its time zone written out. */
 export function absolute(at: number): string {
   return ABSOLUTE.format(at);
+}
+
+const SIZES = ["", "kilobyte", "megabyte", "gigabyte", "terabyte"];
+
+/** A size in bytes for people. */
+export function size(bytes: number): string {
+  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), SIZES.length - 1);
+  if (step === 0) return count(bytes, "byte");
+  const style = { style: "unit", unit: SIZES[step] ?? "", unitDisplay: "short", maximumFractionDigits: 1 } as const;
+  return (bytes / 1_000 ** step).toLocaleString(undefined, style);
 }
 
 /** A number with its noun. */
