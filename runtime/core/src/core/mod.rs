@@ -278,12 +278,7 @@ impl Core {
     fn release(&mut self, slot: Slot, why: &Settled) {
         self.releases += 1;
         if *why == Settled::Paused {
-            // `resume` makes one request of all that came during the pause (C19), with the latest edit behind it.
-            let asked = self.graph.reason_to_come(slot);
-            let is_edit = asked.as_ref().is_some_and(|it| it.trigger.forgets_failures());
-            if is_edit || !self.graph[slot].is_missed() {
-                self.graph[slot].set_missed(asked);
-            }
+            self.graph.hold_back(slot);
         }
         if self.graph[slot].is_live() {
             self.settle(slot, why);

@@ -76,6 +76,15 @@ impl Graph {
         self.cancel_below(slot, why, stops);
     }
 
+    /// Keeps the request that a pause holds back: `resume` makes one of all (C19), of the latest edit or else of the first.
+    pub(crate) fn hold_back(&mut self, slot: Slot) {
+        let asked = self.reason_to_come(slot);
+        let is_edit = asked.as_ref().is_some_and(|it| it.trigger.forgets_failures());
+        if is_edit || !self.slots[slot].is_missed() {
+            self.slots[slot].set_missed(asked);
+        }
+    }
+
     /// Replaces the start-up reason of pending descendants with this more specific one. Visits each at most once.
     fn propagate_reason(&mut self, slot: Slot) {
         // A reason that adds nothing must not be propagated, or a cycle would be walked forever.
