@@ -8,11 +8,12 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
-use watershed_api::http::DiagnosticsDocument;
 use watershed_api::http::own::{EventsTaken, RequestDocument, TreeDocument, TreeHealth};
 use watershed_api::http::routes::{Offer, Own};
+use watershed_api::http::{Accepted, DiagnosticsDocument, RequestState};
 use watershed_api::{Answer, Code, Operation as _, Problem, Request as Asked};
 use watershed_controller::Select;
+use watershed_controller::request::on_behalf_of;
 use watershed_managers::{BODY_MAX, EventDoor, NotTaken, Tree, tree};
 
 use super::answers::{self, Refused};
@@ -112,16 +113,52 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Carries out an operation and returns its document.
+    /// Carries out an operation and returns the visible parts of its document.
     pub(super) async fn answer(&self, request: Asked) -> Result<Response, Unanswered> {
         self.trail.begin().await?;
-        Ok(operations::answer(self, request).await?)
+        let (instance, gate) = (&self.open.instance, self.service.gate());
+        let within = gate.limits().answer_within;
+        let origin = format!("{} over HTTP", self.caller.name());
+        let answering = on_behalf_of(origin, instance.answer(request));
+        let late = || {
+            gate.count(Passed::Answer);
+            let message = format!("there was no answer within {} s", within.as_secs());
+            Problem::new(Code::OutcomeUnknown, message)
+        };
+        let answered = tokio::time::timeout(within, answering).await;
+        let answer = answered.unwrap_or_else(|_| Err(late()))?;
+        let document = answers::of_answer(&answer, instance);
+        Ok(answers::json(&self.visibility.of_answer(&answer).show(document)))
     }
 
-    /// Stores a request and starts its work in the background.
-    pub(super) async fn start(&self, request: Asked) -> Result<Response, Unanswered> {
+    /// Stores a request and starts its work in the background. With `Prefer: wait`, the response is the final document
+    /// if the work ends in time.
+    pub(super) async fn start(&self, mut request: Asked) -> Result<Response, Unanswered> {
         self.trail.begin().await?;
-        Ok(operations::start(self, request, self.service.stopping()).await?)
+        let open = self.open;
+        let wait = operations::preferred_wait(self.headers)?;
+        operations::check(open, &mut request)?;
+        let id = open
+            .requests
+            .start(&open.instance, request, self.caller.name())
+            .await?;
+        let location = format!("{}/requests/{id}", self.place);
+        let accepted = Accepted { id: id.to_string() };
+        if let Some(wait) = wait {
+            // Whoever waits when the service stops learns the id.
+            tokio::select! {
+                biased;
+                () = self.service.stopping().cancelled() => {}
+                () = open.requests.wait(id, wait) => {}
+            }
+            let request = open.requests.get(&accepted.id, self.service.base()).await?;
+            if request.state != RequestState::Running {
+                let response = answers::json(&self.shown(request));
+                return Ok(operations::located(response, &location)?);
+            }
+        }
+        let response = (StatusCode::ACCEPTED, axum::Json(accepted)).into_response();
+        Ok(operations::located(response, &location)?)
     }
 
     /// Carries out an operation on a selection of resources, or lists the selected resources if it is not confirmed.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures::StreamExt as _;
@@ -14,16 +14,13 @@ use watershed_api::documents::ResourceName;
 use watershed_api::http::forms::Selected;
 use watershed_api::http::openapi::LONGEST_WAIT_S;
 use watershed_api::http::routes::{Offer, take_selected};
-use watershed_api::http::{Accepted, At, RequestState, Touched};
+use watershed_api::http::{At, Touched};
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem, Reply, Request};
-use watershed_controller::request::on_behalf_of;
 use watershed_core::Key;
 
 use super::answers;
-use super::call::Call;
 use super::caller::Caller;
-use super::limits::Passed;
 use super::scope::Scope;
 use super::service::Open;
 use super::visibility::Visibility;
@@ -47,75 +44,20 @@ pub(super) fn ask_as(request: &mut Request, caller: &Caller) {
     }
 }
 
-/// Runs an operation and returns the visible parts of its document.
+/// Adds the path of an accepted request to its response.
 ///
 /// # Errors
-/// Those of the operation.
-pub(super) async fn answer(call: &Call<'_>, request: Request) -> Result<Response, Problem> {
-    let (open, gate) = (call.open, call.service.gate());
-    let within = gate.limits().answer_within;
-    let origin = format!("{} over HTTP", call.caller.name());
-    let answering = on_behalf_of(origin, open.instance.answer(request));
-    let answered = tokio::time::timeout(within, answering).await;
-    let late = || {
-        gate.count(Passed::Answer);
-        let message = format!("there was no answer within {} s", within.as_secs());
-        Problem::new(Code::OutcomeUnknown, message)
-    };
-    let answer = answered.unwrap_or_else(|_| Err(late()))?;
-    let document = answers::of_answer(&answer, &open.instance);
-    Ok(answers::json(&call.visibility.of_answer(&answer).show(document)))
-}
-
-/// Stores a request and starts its work. With `Prefer: wait`, the response is the final document if the work ends in
-/// time.
-///
-/// # Errors
-/// When the request can't be stored, or was refused within that time.
-pub(super) async fn start(
-    call: &Call<'_>,
-    request: Request,
-    stopping: &CancellationToken,
-) -> Result<Response, Problem> {
-    let (open, base) = (call.open, call.service.base());
-    let wait = preferred_wait(call.headers)?;
-    let mut request = request;
-    check(open, &mut request)?;
-    let id = open
-        .requests
-        .start(&open.instance, request, call.caller.name())
-        .await?;
-    let location = format!("{}/requests/{id}", call.place);
-    let accepted = Accepted { id: id.to_string() };
-    if let Some(wait) = wait {
-        // Whoever waits when the service stops learns the id.
-        tokio::select! {
-            biased;
-            () = stopping.cancelled() => {}
-            () = open.requests.wait(id, wait) => {}
-        }
-        let request = open.requests.get(&accepted.id, base).await?;
-        if request.state != RequestState::Running {
-            let mut response = answers::json(&call.shown(request));
-            locate(&mut response, &location)?;
-            return Ok(response);
-        }
-    }
-    let mut response = (StatusCode::ACCEPTED, axum::Json(accepted)).into_response();
-    locate(&mut response, &location)?;
-    Ok(response)
-}
-
-fn locate(response: &mut Response, location: &str) -> Result<(), Problem> {
+/// `bad-argument`, where the name of the instance can't stand in a path.
+pub(super) fn located(mut response: Response, location: &str) -> Result<Response, Problem> {
     let location = HeaderValue::from_str(location);
     let location =
         location.map_err(|_| Problem::new(Code::BadArgument, "the name of the instance is no path"))?;
     response.headers_mut().insert(LOCATION, location);
-    Ok(())
+    Ok(response)
 }
 
 /// Parses the time that the caller wants to wait for the end, from the header `Prefer`.
-fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
+pub(super) fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
     let Some(prefer) = headers.get("prefer").and_then(|prefer| prefer.to_str().ok()) else {
         return Ok(None);
     };
@@ -133,7 +75,7 @@ fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
 }
 
 /// Refuses unknown resource names before a request is stored.
-fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
+pub(super) fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
     let named = match request {
         Request::Reconcile(named) | Request::Approve(named) | Request::Retry(named) => named.names.clone(),
         Request::Refresh(refresh) => refresh.names.clone(),
