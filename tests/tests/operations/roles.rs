@@ -275,24 +275,8 @@ fn forms(mark: &str) -> [String; 3] {
     ]
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn s_api14_no_role_finds_in_any_answer_what_only_a_greater_one_may_see() {
-    let place = Place::new(MARKED);
-    let served = Served::with(&place, told).await;
-    let client = served.client;
-    // Work in somebody's name, whose outcome is asked for too.
-    let mut requests = Vec::new();
-    for path in [
-        "/resources/model/spec/refresh",
-        "/resources/model/engine/refresh",
-        "/run",
-    ] {
-        let headers = [(CALLER, "admin"), ("prefer", "wait=60")];
-        let done = client
-            .send("POST", &format!("{SHOP}{path}"), &headers, Some(&json!({})))
-            .await;
-        requests.push(done.header("location").expect("a place").to_owned());
-    }
+/// Everything that may be looked at, with its method.
+fn looks() -> Vec<(&'static str, String)> {
     let about = [
         "model/spec",
         "model/unread",
@@ -304,7 +288,7 @@ async fn s_api14_no_role_finds_in_any_answer_what_only_a_greater_one_may_see() {
         "model/kept",
         "api/engine",
     ];
-    let mut paths: Vec<(&str, String)> = requests.into_iter().map(|path| ("GET", path)).collect();
+    let mut paths = Vec::new();
     for path in [
         "/resources",
         "/resources?all=true&limit=1000",
@@ -342,6 +326,29 @@ async fn s_api14_no_role_finds_in_any_answer_what_only_a_greater_one_may_see() {
     paths.push(("POST", format!("{SHOP}/resources/model/checked/test")));
     paths.push(("GET", format!("{SHOP}/api/engine")));
     paths.push(("GET", "/v1/instances".to_owned()));
+    paths
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api14_no_role_finds_in_any_answer_what_only_a_greater_one_may_see() {
+    let place = Place::new(MARKED);
+    let served = Served::with(&place, told).await;
+    let client = served.client;
+    // Work in somebody's name, whose outcome is asked for too.
+    let mut requests = Vec::new();
+    for path in [
+        "/resources/model/spec/refresh",
+        "/resources/model/engine/refresh",
+        "/run",
+    ] {
+        let headers = [(CALLER, "admin"), ("prefer", "wait=60")];
+        let done = client
+            .send("POST", &format!("{SHOP}{path}"), &headers, Some(&json!({})))
+            .await;
+        requests.push(done.header("location").expect("a place").to_owned());
+    }
+    let mut paths = looks();
+    paths.extend(requests.into_iter().map(|path| ("GET", path)));
     let mut troubles = Vec::new();
     for role in ROLES {
         let mut seen: Vec<(String, String)> = Vec::new();

@@ -29,6 +29,40 @@ async fn s_api14_a_token_narrowed_to_operations_may_nothing_else() {
     assert!(troubles.is_empty(), "{}", troubles.join("\n"));
 }
 
+/// Shows that the stream tells of `tested` alone, also when another resource goes.
+async fn only_tested_is_streamed(served: &Served, place: &Place, headers: &[(&str, &str)]) {
+    let client = served.client;
+    let mut events = client.events_of(&format!("{SHOP}/watch"), headers).await;
+    while let Some(event) = events.next().await {
+        match event.name.as_str() {
+            "listed" => break,
+            _ => assert_eq!(event.data["name"], "tested"),
+        }
+    }
+    std::fs::remove_file(place.root().join("models/gone.sql")).expect("it is there");
+    std::fs::write(
+        place.root().join("models/tested.yaml"),
+        "type: model\nmaterialize: true\nsql: SELECT day, delay + 1 AS delay FROM late\n",
+    )
+    .expect("a file");
+    let run = client
+        .send(
+            "POST",
+            &format!("{SHOP}/run"),
+            &[(CALLER, "owner"), ("prefer", "wait=60")],
+            Some(&json!({})),
+        )
+        .await;
+    assert_eq!(run.status, 200);
+    loop {
+        let event = events.next().await.expect("the stream goes on");
+        assert_eq!(event.data["name"], "tested", "{event:?}");
+        if event.name == "changed" && event.data["phase"] == "idle" && event.data["spec_version"] == 2 {
+            break;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn s_api14_a_token_narrowed_to_resources_names_and_finds_no_others() {
     let place = Place::new(&[]);
@@ -97,37 +131,7 @@ async fn s_api14_a_token_narrowed_to_resources_names_and_finds_no_others() {
         )
         .await;
     assert_eq!(names(&done.json()["document"]), ["tested"], "{}", done.json());
-
-    // The stream tells of no other either, also when another goes.
-    let mut events = client.events_of(&format!("{SHOP}/watch"), &headers).await;
-    while let Some(event) = events.next().await {
-        match event.name.as_str() {
-            "listed" => break,
-            _ => assert_eq!(event.data["name"], "tested"),
-        }
-    }
-    std::fs::remove_file(place.root().join("models/gone.sql")).expect("it is there");
-    std::fs::write(
-        place.root().join("models/tested.yaml"),
-        "type: model\nmaterialize: true\nsql: SELECT day, delay + 1 AS delay FROM late\n",
-    )
-    .expect("a file");
-    let run = client
-        .send(
-            "POST",
-            &format!("{SHOP}/run"),
-            &[(CALLER, "owner"), ("prefer", "wait=60")],
-            Some(&json!({})),
-        )
-        .await;
-    assert_eq!(run.status, 200);
-    loop {
-        let event = events.next().await.expect("the stream goes on");
-        assert_eq!(event.data["name"], "tested", "{event:?}");
-        if event.name == "changed" && event.data["phase"] == "idle" && event.data["spec_version"] == 2 {
-            break;
-        }
-    }
+    only_tested_is_streamed(&served, &place, &headers).await;
     served.close().await;
 }
 
