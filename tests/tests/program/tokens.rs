@@ -119,13 +119,13 @@ fn s_api17_an_operator_begins_with_a_file_and_goes_on_over_http() {
         made["secret"].as_str().expect("a secret"),
         made["token"]["id"].as_str().expect("an id"),
     );
-    assert_eq!(asks(job), 200);
     let ids = [root.as_str(), reader.as_str()].map(|token| token.split('_').nth(1).expect("an id"));
     let listed = call_as(&project, &root, &["token", "list", "--url", &url]);
     assert_kept(
         &Path::new(KEPT).join("list.expected.txt"),
         &masked(&listed.stdout, &[ids[0], ids[1], id]),
     );
+    assert_eq!(asks(job), 200);
     // Who may not is told why, and what to do.
     let mut told = String::new();
     for (token, arguments) in [

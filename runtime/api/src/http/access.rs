@@ -230,7 +230,7 @@ pub enum TokenState {
 
 impl TokenState {
     /// Returns the state in words for people.
-    pub fn name(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Valid => "valid",
             Self::Expired => "expired",

@@ -97,7 +97,7 @@ pub enum Own {
 
 impl Own {
     /// Returns the name of the part, among the names of operations.
-    pub fn name(self) -> &'static str {
+    pub fn operation(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Resource => "resource",
@@ -143,7 +143,7 @@ impl Route {
     /// Returns the name of the operation, by which tokens are narrowed and the audit log calls the path.
     pub fn name(&self) -> &'static str {
         match &self.does {
-            Does::Own(own) => own.name(),
+            Does::Own(own) => own.operation(),
             Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
                 offer.info.name
             }

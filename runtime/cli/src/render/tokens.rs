@@ -36,7 +36,7 @@ fn line(token: &TokenEntry, now: Time) -> Vec<Cell> {
         Cell::left(token.name.as_str(), STRONG),
         Cell::left(token.id.as_str(), DIM),
         Cell::left(roles(token), anstyle::Style::new()),
-        Cell::left(token.state.name(), style),
+        Cell::left(token.state.as_str(), style),
         Cell::left(day(token.expires_at), DIM),
         Cell::left(used, DIM),
     ]

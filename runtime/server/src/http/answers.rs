@@ -69,6 +69,31 @@ impl IntoResponse for Refused {
     }
 }
 
+/// The error of a route.
+#[derive(Debug, Clone)]
+pub(super) enum Unanswered {
+    /// A problem, with the default HTTP status of its code.
+    Problem(Problem),
+    /// A problem with another HTTP status.
+    Status(Problem, StatusCode),
+}
+
+impl Unanswered {
+    /// Returns the error response; `base` is the path prefix of its links.
+    pub(super) fn answer(self, base: &str) -> Response {
+        match self {
+            Self::Problem(problem) => Refused::new(problem, base).into_response(),
+            Self::Status(problem, status) => Refused::new(problem, base).with_status(status).into_response(),
+        }
+    }
+}
+
+impl From<Problem> for Unanswered {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
 /// Returns a document as JSON, without the path of the project's folder.
 pub(super) fn document(document: &impl Serialize, instance: &Instance) -> Value {
     let mut value = serde_json::to_value(document).unwrap_or_default();

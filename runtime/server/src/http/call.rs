@@ -16,7 +16,8 @@ use watershed_controller::Select;
 use watershed_controller::request::on_behalf_of;
 use watershed_managers::{BODY_MAX, EventDoor, NotTaken, Tree, tree};
 
-use super::answers::{self, Refused};
+use super::answers;
+pub(super) use super::answers::Unanswered;
 use super::caller::Caller;
 use super::limits::{Gate, Passed};
 use super::list::MANAGED;
@@ -26,31 +27,6 @@ use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
 use super::{files, list, watch, words};
-
-/// The error of a route.
-#[derive(Debug, Clone)]
-pub(super) enum Unanswered {
-    /// A problem, with the default HTTP status of its code.
-    Problem(Problem),
-    /// A problem with another HTTP status.
-    Status(Problem, StatusCode),
-}
-
-impl Unanswered {
-    /// Returns the error response; `base` is the path prefix of its links.
-    pub(super) fn answer(self, base: &str) -> Response {
-        match self {
-            Self::Problem(problem) => Refused::new(problem, base).into_response(),
-            Self::Status(problem, status) => Refused::new(problem, base).with_status(status).into_response(),
-        }
-    }
-}
-
-impl From<Problem> for Unanswered {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
 
 /// Reads a whole body, within the limits of size and time.
 pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {

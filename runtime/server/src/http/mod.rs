@@ -9,7 +9,7 @@
 //! | [`bearer`] | authentication by tokens of the service |
 //! | [`access`] | tokens, the audit log, and who asks |
 //! | [`trail`] | the audit of a call |
-//! | [`repeats`] | calls with an idempotency key |
+//! | [`repeats`], [`keys`] | calls with an idempotency key, and the keys under work |
 //! | [`streams`] | streams that end with their caller's access |
 //! | [`files`] | files of the project |
 //! | [`guard`] | protection against other sites in a browser |
@@ -60,6 +60,7 @@ mod console;
 mod files;
 mod guard;
 mod held;
+mod keys;
 mod limits;
 mod link;
 mod list;

@@ -5,21 +5,18 @@
 //! 3. While a call is carried out, another one under its key is refused.
 //! 4. An answer that says "later" (429, 5xx) is not kept, so that the key can be used again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use tokio::sync::OnceCell;
 use watershed_api::documents::Time;
 use watershed_api::http::Accepted;
 use watershed_api::{Code, Problem};
 use watershed_callers::state::{Answer, Begun, CallKey, KEY_MAX, KEYS_MAX, State, StateError};
-use watershed_locks::Unpoisoned as _;
 
 use super::call::{Unanswered, read};
 use super::caller::Caller;
@@ -39,91 +36,52 @@ const KEPT: [HeaderName; 3] = [CONTENT_TYPE, LOCATION, ETAG];
 #[derive(Debug, Clone)]
 pub(super) struct KeptAs(pub(super) Vec<u8>);
 
-/// The calls of a service that have a key. Clones share them.
-#[derive(Clone, Default)]
-pub(super) struct Repeats(Arc<Shared>);
-
-#[derive(Default)]
-struct Shared {
-    /// State of a service that keeps none on disk, made for the first key.
-    of_process: OnceCell<State>,
-    /// Principals and keys of calls that are being carried out.
-    working: Mutex<BTreeSet<(String, String)>>,
-}
-
-/// A call that this process carries out under a key, until dropped.
-struct Working {
-    shared: Arc<Shared>,
-    call: (String, String),
-}
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        self.shared.working.lock().unpoisoned().remove(&self.call);
-    }
-}
-
-impl Repeats {
-    /// Carries out a call once for each key. Without a key it is carried out as it is.
-    pub(super) async fn once<F>(
-        &self,
-        service: &Service,
-        caller: &Caller,
-        parts: &Parts,
-        body: Body,
-        trail: &Trail,
-        work: impl FnOnce(Body) -> F,
-    ) -> Result<Response, Unanswered>
-    where
-        F: Future<Output = Result<Response, Unanswered>>,
-    {
-        let Some(key) = key(parts)? else {
-            return work(body).await;
-        };
-        let body = read(body, service.gate()).await?;
-        let digest = digest(parts, &body, caller);
-        let call = CallKey {
-            principal: caller.name(),
-            key: &key,
-            call: &digest,
-        };
-        let state = match service.state() {
-            Some(state) => state,
-            None => self.of_process().await?,
-        };
-        let working = self.work_on(&call);
-        let begun = state
-            .begin(call, || working.is_none(), Time::now().millis())
-            .await
-            .map_err(|error| unkept("the key of the call", &error))?;
-        let working = match (begun, working) {
-            (Begun::Now, Some(working)) => working,
-            (Begun::Before(answer), _) => {
-                trail.void();
-                return Ok(replayed(answer));
-            }
-            (begun, _) => return Err(refused(&begun, &key)),
-        };
-        let answered = work(Body::from(body)).await;
-        let ended = end(state, call, answered, service.base()).await;
-        drop(working);
-        ended
-    }
-
-    async fn of_process(&self) -> Result<&State, Problem> {
-        let made = self.0.of_process.get_or_try_init(State::in_memory).await;
-        made.map_err(|error| unkept("the key of the call", &error))
-    }
-
-    /// Marks a call as being carried out; none if one under its key is already.
-    fn work_on(&self, call: &CallKey<'_>) -> Option<Working> {
-        let call = (call.principal.to_owned(), call.key.to_owned());
-        let is_first = self.0.working.lock().unpoisoned().insert(call.clone());
-        is_first.then(|| Working {
-            shared: Arc::clone(&self.0),
-            call,
-        })
-    }
+/// Carries out a call once for each key. Without a key it is carried out as it is.
+pub(super) async fn once<F>(
+    service: &Service,
+    caller: &Caller,
+    parts: &Parts,
+    body: Body,
+    trail: &Trail,
+    work: impl FnOnce(Body) -> F,
+) -> Result<Response, Unanswered>
+where
+    F: Future<Output = Result<Response, Unanswered>>,
+{
+    let Some(key) = key(parts)? else {
+        return work(body).await;
+    };
+    let body = read(body, service.gate()).await?;
+    let digest = digest(parts, &body, caller);
+    let call = CallKey {
+        principal: caller.name(),
+        key: &key,
+        call: &digest,
+    };
+    let state = match service.state() {
+        Some(state) => state,
+        None => {
+            let made = service.keys().of_process().await;
+            made.map_err(|error| unkept("the key of the call", &error))?
+        }
+    };
+    let working = service.keys().work_on(&call);
+    let begun = state
+        .begin(call, || working.is_none(), Time::now().millis())
+        .await
+        .map_err(|error| unkept("the key of the call", &error))?;
+    let working = match (begun, working) {
+        (Begun::Now, Some(working)) => working,
+        (Begun::Before(answer), _) => {
+            trail.void();
+            return Ok(replayed(answer));
+        }
+        (begun, _) => return Err(refused(&begun, &key)),
+    };
+    let answered = work(Body::from(body)).await;
+    let ended = end(state, call, answered, service.base()).await;
+    drop(working);
+    ended
 }
 
 /// Returns the key of a call; none if it has none.

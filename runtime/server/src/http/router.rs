@@ -34,7 +34,7 @@ use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
 use super::words::{self, Parameters};
-use super::{access, guard, operations, pages, streams};
+use super::{access, guard, operations, pages, repeats, streams};
 
 /// The state that handlers share.
 #[derive(Clone)]
@@ -127,10 +127,7 @@ fn of_service() -> Router<Context> {
             let (parts, body) = request.into_parts();
             let trail = Trail::new(service.state().cloned(), &caller, None, "token-create");
             let work = |body| access::make(&service, &caller, body, &trail);
-            let made = service
-                .repeats()
-                .once(&service, &caller, &parts, body, &trail, work)
-                .await;
+            let made = repeats::once(&service, &caller, &parts, body, &trail, work).await;
             trail.end(&made).await;
             made
         });
@@ -441,10 +438,7 @@ impl Offered {
             ..
         } = asked;
         let work = |body| self.carry_out(asked, entered, body);
-        service
-            .repeats()
-            .once(service, caller, parts, body, trail, work)
-            .await
+        repeats::once(service, caller, parts, body, trail, work).await
     }
 
     /// Admits a call to its instance, if the caller has the route's role there, and the resource that the path names is

@@ -12,8 +12,8 @@ use watershed_callers::{Grant, Tokens};
 use watershed_locks::Unpoisoned;
 
 use super::caller::Caller;
+use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
-use super::repeats::Repeats;
 use super::requests::Requests;
 use super::visibility::Visibility;
 use crate::instance::Instance;
@@ -35,8 +35,8 @@ pub struct Service {
     state: Option<Arc<State>>,
     /// Tokens that the service accepts; none if it has no tokens of its own.
     tokens: Option<Arc<Tokens>>,
-    /// Calls with an idempotency key.
-    repeats: Repeats,
+    /// Idempotency keys that the process works on.
+    keys: Keys,
     stopping: CancellationToken,
 }
 
@@ -69,7 +69,7 @@ impl Default for Service {
             gate: Arc::default(),
             state: None,
             tokens: None,
-            repeats: Repeats::default(),
+            keys: Keys::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -192,9 +192,9 @@ impl Service {
         self.tokens.as_ref()
     }
 
-    /// Returns the calls with an idempotency key.
-    pub(super) fn repeats(&self) -> &Repeats {
-        &self.repeats
+    /// Returns the idempotency keys that the process works on.
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Returns the caller's access to an instance, whether or not the instance is open.

@@ -13,7 +13,7 @@ use watershed_api::{Code, Problem};
 use watershed_callers::state::{AuditEntry, Audited, State, StateError};
 use watershed_locks::Unpoisoned as _;
 
-use super::call::Unanswered;
+use super::answers::Unanswered;
 use super::caller::Caller;
 
 /// The longest text of an entry that a caller chooses, in bytes.
