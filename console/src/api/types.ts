@@ -1460,6 +1460,8 @@ export interface components {
             problem?: components["schemas"]["ProblemDocument"] | null;
             /** @description Name of the instance's project; null if the instance is not open. */
             project?: string | null;
+            /** @description What the project's files may do; null if the instance is not open. */
+            trust?: components["schemas"]["Trust"] | null;
         };
         /** @description The list of a service's instances. */
         InstancesPage: {
@@ -2818,6 +2820,11 @@ export interface components {
          * @enum {string}
          */
         TreeHealth: "there" | "moving" | "trying" | "failed";
+        /**
+         * @description What the files of an instance's project may do.
+         * @enum {string}
+         */
+        Trust: "sandbox" | "full";
         /** @description A warning about a resource's files. */
         Warning: {
             /** @description Place in the project's files; null if no place is known. */
