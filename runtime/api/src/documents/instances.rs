@@ -41,7 +41,7 @@ pub struct InstanceEntry {
     pub address: Option<String>,
 }
 
-/// What the files of an instance's project may do.
+/// The rights of a project's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {

@@ -197,7 +197,7 @@ pub struct InstanceEntry {
     pub project: Option<String>,
     /// Name of the instance's environment; null if the instance is not open.
     pub environment: Option<String>,
-    /// What the project's files may do; null if the instance is not open.
+    /// Rights of the project's files; null if the instance is not open.
     pub trust: Option<Trust>,
     /// Worst health among the instance's resources; null if the instance is not open.
     pub health: Option<Health>,
