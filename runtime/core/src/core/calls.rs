@@ -15,22 +15,14 @@ use crate::{
 
 impl Core {
     pub(super) fn call(&mut self, id: CallId, by: Option<InvocationId>, call: Call) {
-        let (mut origin, mut inner) = (None, call);
-        while let Call::By { origin: named, call } = inner {
-            origin = Some(named);
-            inner = *call;
-        }
-        let mut calling = Calling {
-            core: self,
-            id,
-            by,
-            origin,
-        };
+        let (origin, call) = call.unnamed();
+        let core = self;
+        let mut calling = Calling { core, id, by, origin };
         let answer = calling
-            .take(inner)
+            .take(call)
             .unwrap_or_else(|refusal| Some(Answer::Refused(refusal)));
         if let Some(answer) = answer {
-            self.answer(id, answer);
+            calling.core.answer(id, answer);
         }
     }
 }

@@ -67,15 +67,8 @@ impl Core {
         }
         if resource.is_live() && resource.row().error.is_some() {
             self.forget_attempts(slot);
-            let failed = self.graph[slot].row().last_run.as_ref();
-            let again = failed.map_or(Reason::bare(Trigger::Retry), |run| Reason::retried(&run.reason));
-            let Reason { cause, origin, .. } = reason;
-            let reason = Reason {
-                cause,
-                origin,
-                ..again
-            };
-            self.request(slot, &Arc::new(reason));
+            let failed = self.graph[slot].row().last_run.as_ref().map(|run| &run.reason);
+            self.request(slot, &Arc::new(reason.retrying(failed)));
         }
     }
 

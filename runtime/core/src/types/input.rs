@@ -109,6 +109,14 @@ impl Call {
             call => call,
         }
     }
+
+    /// Splits the call into the name of its caller, if it carries one, and the call itself.
+    pub(crate) fn unnamed(self) -> (Option<Arc<str>>, Self) {
+        match self {
+            Self::By { origin, call } => (Some(origin), call.unnamed().1),
+            call => (None, call),
+        }
+    }
 }
 
 /// Result of an invocation.

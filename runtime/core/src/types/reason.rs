@@ -338,6 +338,17 @@ impl Reason {
         }
     }
 
+    /// Puts what the failed run was for behind this reason of a retry by a caller.
+    pub(crate) fn retrying(self, failed: Option<&Arc<Reason>>) -> Self {
+        let Self { cause, origin, .. } = self;
+        let again = failed.map_or(Self::bare(Trigger::Retry), Self::retried);
+        Self {
+            cause,
+            origin,
+            ..again
+        }
+    }
+
     /// Returns the whole causal chain that ends in this reason for `key`, first link first.
     pub fn chain<'a>(&'a self, key: &'a Key) -> Vec<Link<'a>> {
         let mut key = key;
