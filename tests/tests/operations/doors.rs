@@ -409,7 +409,7 @@ async fn s_api21_a_caller_who_asks_too_often_waits_and_the_others_notice_nothing
         assert!(stream.next().await.is_some());
     }
     let long = json!({ "names": ["x".repeat(2_000)] });
-    assert_eq!(client.post(&format!("{SHOP}/refresh"), &long).await.status, 413);
+    assert_eq!(client.post(&format!("{SHOP}/plan"), &long).await.status, 413);
     let metrics = client.get("/metrics").await;
     let page = String::from_utf8(metrics.body).expect("text");
     let count = |limit: &str| {
