@@ -69,7 +69,7 @@ pub struct Configuration {
     pub state: Option<Placed>,
     /// Ways in which callers are recognised; none if only the user who started the service is let in.
     pub auth: Option<Auth>,
-    /// What callers of the service may use.
+    /// Limits of what callers of the service may use.
     pub limits: Limits,
     /// Instances by name.
     pub instances: BTreeMap<String, Instance>,

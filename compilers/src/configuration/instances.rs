@@ -20,7 +20,7 @@ pub struct Instance {
     pub environment: Option<Placed>,
     /// Path of the instance's file of variables; none if not set.
     pub env_file: Option<Placed>,
-    /// What the project's files may do.
+    /// The rights of the project's files.
     pub trust: Trust,
 }
 

@@ -1,8 +1,8 @@
-//! How far the files of an instance's project are trusted.
+//! The trust in the files of a project.
 
 use crate::{diagnostics::Code, text::names, yaml::Fields};
 
-/// What the files of a project may do.
+/// The rights of a project's files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Reach the project's folder and its state. Nothing is started, called or sent.

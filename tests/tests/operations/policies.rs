@@ -1,4 +1,4 @@
-//! What policies let callers see: over HTTP as with `--as`.
+//! Answers under policies, over HTTP as with `--as`.
 
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom as _;

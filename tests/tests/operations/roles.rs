@@ -1,4 +1,4 @@
-//! What each role may do and see over HTTP: every route, every role, every refusal.
+//! Every route, role and refusal over HTTP.
 
 use axum::http::request::Parts;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn may(role: &str, route: &Route) -> bool {
     grant.allows(route.role)
 }
 
-/// What a refused caller must not have changed: files, specs, pauses, goals, and runs of models.
+/// Things that a refused caller must not have changed: files, specs, pauses, goals, and runs of models.
 async fn standing(served: &Served) -> Value {
     let owner = [(CALLER, "owner")];
     let get = async |path: &str| {

@@ -12,7 +12,7 @@ use crate::serving::Serving;
 /// A text in a file of the neighbour, and in the environment of the service.
 const SECRET: &str = "the-neighbours-42";
 
-/// What an author tries in SQL to read the neighbour, the machine and the environment. `ROOT` is the folder with both
+/// Attempts of an author in SQL to read the neighbour, the machine and the environment. `ROOT` is the folder with both
 /// projects.
 const READS: [&str; 19] = [
     "read_text('../two/data/x.csv')",
@@ -36,7 +36,7 @@ const READS: [&str; 19] = [
     "read_text('s3://lake/x')",
 ];
 
-/// What an author tries in statements.
+/// Attempts of an author in statements.
 const STATEMENTS: [&str; 17] = [
     "COPY (SELECT 1) TO 'ROOT/two/data/written.csv'",
     "COPY (SELECT 1) TO '../two/data/written.csv'",
