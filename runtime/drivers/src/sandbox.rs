@@ -80,6 +80,17 @@ impl Sandbox {
         &self.folders
     }
 
+    /// Returns a link in one of the folders that leads to nothing; none if there is no such link.
+    ///
+    /// The engine resolves links to what is there, and would write through this one, wherever it leads.
+    pub fn dangling_link(&self) -> Option<PathBuf> {
+        let entries = self.folders.iter().flat_map(walkdir::WalkDir::new).flatten();
+        let mut links = entries.filter(walkdir::DirEntry::path_is_symlink);
+        links
+            .find(|link| !link.path().exists())
+            .map(walkdir::DirEntry::into_path)
+    }
+
     /// Returns true if an absolute path, with its links resolved, is inside one of the folders. For a missing path, its
     /// nearest existing ancestor counts.
     pub fn holds(&self, path: &Path) -> bool {
@@ -137,5 +148,9 @@ mod tests {
             assert!(!sandbox.holds(&place(outside)), "{outside}");
         }
         assert!(!sandbox.holds(Path::new("/")));
+        assert_eq!(sandbox.dangling_link(), None);
+        symlink(place("not-there"), place("project/data/dangling")).unwrap();
+        let project = place("project").canonicalize().unwrap();
+        assert_eq!(sandbox.dangling_link(), Some(project.join("data/dangling")));
     }
 }

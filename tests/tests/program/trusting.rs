@@ -280,6 +280,28 @@ fn s_api40_an_author_in_a_sandbox_reaches_neither_the_neighbour_nor_the_machine(
 }
 
 #[test]
+fn s_api40_no_statement_writes_through_a_link_that_leads_to_nothing() {
+    let project = projects("");
+    let root = project.path().canonicalize().expect("a folder");
+    symlink("../../two/data/new.csv", root.join("one/data/dangling.csv")).expect("a link");
+    let file = root.join("one/data/dangling.csv");
+    let sql = format!("-- @type: migration\nCOPY (SELECT 1) TO '{}'", file.display());
+    project.write("one/migrations/write.sql", &sql);
+    let service = Serving::begin(&project, &["serve", "-c", "server.yaml"]);
+    is_open(&service);
+    assert_eq!(run(&service, "one")["document"]["exit_code"], 1);
+    let failed = errors(&service, "one");
+    assert!(
+        failed
+            .iter()
+            .any(|(name, code, _)| name == "write" && code == "outside-sandbox"),
+        "{failed:?}"
+    );
+    assert!(!root.join("two/data/new.csv").exists());
+    assert_eq!(service.end(Signal::TERM).0, Some(143));
+}
+
+#[test]
 fn s_api40_a_confined_project_uses_no_credential_of_the_services_environment() {
     let project = projects("")
         .with_variable("AWS_SECRET_ACCESS_KEY", SECRET)

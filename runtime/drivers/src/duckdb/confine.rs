@@ -74,6 +74,25 @@ fn refuse_other_folder(options: &Options) -> Result<(), RawError> {
     )))
 }
 
+/// Refuses statements that could write through a link to a place outside the sandbox at which nothing is.
+///
+/// # Errors
+/// When there is a link that leads to nothing.
+pub(super) fn refuse_dangling_links(sandbox: &Sandbox) -> Result<(), Failure> {
+    let Some(link) = sandbox.dangling_link() else {
+        return Ok(());
+    };
+    Err(Failure::Sql(SqlError {
+        class: CLASS.to_owned(),
+        message: format!(
+            "\"{}\" is a link that leads to nothing, through which a statement could write",
+            link.display()
+        ),
+        hint: Some("remove the link".to_owned()),
+        ..SqlError::default()
+    }))
+}
+
 /// Removes what the statements of authors have left in the working folder of the process, where other projects would find
 /// it.
 ///

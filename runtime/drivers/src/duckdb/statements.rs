@@ -14,7 +14,10 @@ pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> 
             Err(SoleError::Several { offset }) => (rest.get(..offset).unwrap_or(rest), start + offset),
             Err(SoleError::None) => return Ok(()),
         };
-        let ran = work.run_theirs(Source { prefix: "", sql: one });
+        let ran = work
+            .sandbox()
+            .map_or(Ok(()), confine::refuse_dangling_links)
+            .and_then(|()| work.run_theirs(Source { prefix: "", sql: one }));
         // A statement that failed may have left a part of what it wrote.
         let left = match work.working_folder() {
             Some(folder) => confine::refuse_leftovers(folder, one),

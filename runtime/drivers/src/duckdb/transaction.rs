@@ -9,7 +9,7 @@ use super::running::Running;
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::crash::{self, Around};
 use crate::olap::{Failure, NamedRow, OpenError, Value};
-use crate::sandbox::WorkingFolder;
+use crate::sandbox::{Sandbox, WorkingFolder};
 use crate::volume::Volume;
 
 /// A unit of work on a connection.
@@ -20,6 +20,8 @@ pub(super) struct Work<'a> {
     aftermath: Cell<Aftermath>,
     /// The empty folder in which the process works, if it runs several projects.
     working_folder: Option<&'a WorkingFolder>,
+    /// The folders to which the engine is confined, if it is.
+    sandbox: Option<&'a Sandbox>,
 }
 
 impl<'a> Work<'a> {
@@ -30,6 +32,7 @@ impl<'a> Work<'a> {
             running: Some(running),
             aftermath: Cell::new(Aftermath::Usable),
             working_folder: None,
+            sandbox: None,
         }
     }
 
@@ -40,18 +43,25 @@ impl<'a> Work<'a> {
             running: None,
             aftermath: Cell::new(Aftermath::Usable),
             working_folder: None,
+            sandbox: None,
         }
     }
 
     /// Has the folder that the process works in cleared behind each statement of an author.
     pub(super) fn confined(mut self, options: &'a Options) -> Self {
         self.working_folder = options.working_folder.as_ref();
+        self.sandbox = options.sandbox.as_ref();
         self
     }
 
     /// Returns the empty folder in which the process works, if it runs several projects.
     pub(super) fn working_folder(&self) -> Option<&'a WorkingFolder> {
         self.working_folder
+    }
+
+    /// Returns the folders to which the engine is confined, if it is.
+    pub(super) fn sandbox(&self) -> Option<&'a Sandbox> {
+        self.sandbox
     }
 
     /// Marks the connection as unusable after this work.
