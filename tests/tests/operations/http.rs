@@ -205,6 +205,7 @@ async fn s_api1_each_path_answers_with_the_document_and_the_code_of_its_operatio
         let response = match route.method {
             Method::Get if path.ends_with("/watch") => continue,
             Method::Get => served.client.get(&path).await,
+            Method::Delete => served.client.send("DELETE", &path, &[], None).await,
             Method::Post if path.ends_with("/events") => served.client.event(&path, &body).await,
             Method::Post => {
                 // Nothing runs any more while the next path is looked at.
