@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tells of operations that change something, the latest first */
+        get: operations["get_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances": {
         parameters: {
             query?: never;
@@ -957,6 +974,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the tokens, the newest first */
+        get: operations["get_tokens"];
+        put?: never;
+        /** Makes a token, whose secret is shown this once */
+        post: operations["post_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a token, and ends its streams */
+        delete: operations["delete_tokens_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1011,6 +1063,39 @@ export interface components {
             /** @description Path of the file, relative to the project. */
             path: string;
         };
+        /** @description A page of the audit log. */
+        AuditDocument: {
+            /** @description Entries of this page, the latest first. */
+            entries: components["schemas"]["AuditLine"][];
+            /** @description Token of the next page; absent on the last page. */
+            next?: string | null;
+            /** @description Name and version of this form: `watershed.audit/1`. */
+            schema: string;
+        };
+        /** @description An operation that changes something, or was meant to. */
+        AuditLine: {
+            /** @description Time of the call. */
+            at: components["schemas"]["Time"];
+            /** @description Instance of the call; null for the service itself. */
+            instance?: string | null;
+            /** @description Name of the operation. */
+            operation: string;
+            /** @description `done`, or the code of the problem; null if the process ended before the outcome was known. */
+            outcome?: string | null;
+            /** @description Name of the caller. */
+            principal: string;
+            /** @description Protocol of the call, such as `http`. */
+            protocol: string;
+            /** @description Id of the request, if the work goes on after the answer. */
+            request?: string | null;
+            /** @description Resources or id that the operation is about; null for all of the instance. */
+            subject?: string | null;
+        };
+        /**
+         * @description The manner in which a caller was recognised.
+         * @enum {string}
+         */
+        Authentication: "local" | "token" | "jwt" | "session" | "proxy";
         /**
          * @description The class of a cause that blocks a resource, or the fact that nothing does.
          * @enum {string}
@@ -1460,7 +1545,7 @@ export interface components {
             problem?: components["schemas"]["ProblemDocument"] | null;
             /** @description Name of the instance's project; null if the instance is not open. */
             project?: string | null;
-            /** @description What the project's files may do; null if the instance is not open. */
+            /** @description Rights of the project's files; null if the instance is not open. */
             trust?: components["schemas"]["Trust"] | null;
         };
         /** @description The list of a service's instances. */
@@ -1551,14 +1636,30 @@ export interface components {
             /** @description Version of the program that wrote the document. */
             version: string;
         };
-        /** @description The identity and roles of the caller. */
+        /** @description The identity and access of the caller. */
         Me: {
+            /** @description Attributes that policies see; empty if no policy applies to the caller. */
+            attributes: {
+                [key: string]: unknown;
+            };
+            /** @description Manner in which the caller was recognised. */
+            authentication: components["schemas"]["Authentication"];
+            /** @description Time at which the access ends; absent if it has no end. */
+            expires_at?: components["schemas"]["Time"] | null;
+            /** @description Role on each instance, such as `operate+query`; `*` stands for all instances. */
+            instances: {
+                [key: string]: string;
+            };
+            /** @description Names of the only operations that a narrowed token allows; absent if it allows all that its roles do. */
+            operations?: string[] | null;
             /** @description Name of the caller in the history and the audit log. */
             principal: string;
-            /** @description Roles that the caller has. */
+            /** @description Roles that the caller has on all instances. */
             roles: components["schemas"]["Role"][];
             /** @description Name and version of this form: `watershed.me/1`. */
             schema: string;
+            /** @description The only resources that a narrowed token is for, in the language of the command line; empty for all. */
+            select?: string[];
         };
         /** @description The bounds of a metrics view's time dimension, over the rows that the viewer may see. */
         MetricsBoundsDocument: {
@@ -2102,7 +2203,7 @@ export interface components {
         /** @description Body of a request to refresh resources. */
         RefreshForm: {
             /**
-             * @description True to refresh transitive dependents too.
+             * @description True to refresh transitive dependents too, except reports, which are sent only by name or schedule.
              * @default false
              */
             downstream: boolean;
@@ -2727,6 +2828,76 @@ export interface components {
          * @description RFC 3339 in UTC
          */
         Time: string;
+        /** @description A token of the service, without its secret. */
+        TokenEntry: {
+            /** @description Time at which the token ends. */
+            expires_at: components["schemas"]["Time"];
+            /** @description Public id of the token. */
+            id: string;
+            /** @description Time at which the token was made; null for one of the file. */
+            made_at?: components["schemas"]["Time"] | null;
+            /** @description Name of the caller who made the token; null for one of the file. */
+            made_by?: string | null;
+            /** @description Name for people. */
+            name: string;
+            /** @description Names of the only operations that the token allows; absent for all that its roles allow. */
+            operations?: string[] | null;
+            /** @description Place where the token is kept. */
+            origin: components["schemas"]["TokenOrigin"];
+            /** @description Time at which the token was revoked; null if it was not. */
+            revoked_at?: components["schemas"]["Time"] | null;
+            /** @description Role on each instance; `*` stands for all instances. */
+            roles: {
+                [key: string]: string;
+            };
+            /** @description The only resources that the token is for; empty for all. */
+            select?: string[];
+            /** @description State of the token. */
+            state: components["schemas"]["TokenState"];
+            /** @description Time of the last use, within a minute; null if none is known. */
+            used_at?: components["schemas"]["Time"] | null;
+        };
+        /** @description A token that was made. */
+        TokenMade: {
+            /** @description Name and version of this form: `watershed.token/1`. */
+            schema: string;
+            /** @description Text to send as `Authorization: Bearer TEXT`, shown this once; absent where the answer is given again. */
+            secret?: string | null;
+            /** @description The token, without its secret. */
+            token: components["schemas"]["TokenEntry"];
+        };
+        /**
+         * @description The place where a token is kept.
+         * @enum {string}
+         */
+        TokenOrigin: "state" | "file";
+        /** @description A token to make. */
+        TokenRequest: {
+            /** @description Time at which the token ends; 90 days from now if absent. */
+            expires_at?: components["schemas"]["Time"] | null;
+            /** @description Name for people, such as `nightly job`. */
+            name: string;
+            /** @description Names of the only operations that the token allows, as `x-operation` of paths; absent for all that its roles allow. */
+            operations?: string[] | null;
+            /** @description Role on each instance, such as `operate+query`; `*` stands for all instances. */
+            roles: {
+                [key: string]: string;
+            };
+            /** @description The only resources that the token is for, in the language of the command line; empty for all. */
+            select?: string[];
+        };
+        /**
+         * @description The state of a token.
+         * @enum {string}
+         */
+        TokenState: "valid" | "expired" | "revoked";
+        /** @description The tokens of a service. */
+        TokensDocument: {
+            /** @description Name and version of this form: `watershed.tokens/1`. */
+            schema: string;
+            /** @description Tokens, the newest first, and those of the file last. */
+            tokens: components["schemas"]["TokenEntry"][];
+        };
         /** @description The resources that an operation on a selection would change. */
         Touched: {
             /**
@@ -2821,7 +2992,7 @@ export interface components {
          */
         TreeHealth: "there" | "moving" | "trying" | "failed";
         /**
-         * @description What the files of an instance's project may do.
+         * @description The rights of a project's files.
          * @enum {string}
          */
         Trust: "sandbox" | "full";
@@ -2855,6 +3026,40 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_audit: {
+        parameters: {
+            query?: {
+                /** @description The number of entries on the page, from 1 to 1000; 100 unless told. */
+                limit?: string;
+                /** @description The token of a page, from the one before. */
+                page?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_instances: {
         parameters: {
             query?: never;
@@ -2951,7 +3156,10 @@ export interface operations {
     post_backup: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -3075,7 +3283,10 @@ export interface operations {
     post_events: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -3187,7 +3398,10 @@ export interface operations {
     post_gc: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -3589,6 +3803,8 @@ export interface operations {
             header?: {
                 /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
                 Prefer?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
             };
             path: {
                 instance: string;
@@ -3633,7 +3849,10 @@ export interface operations {
     post_resources_kind_name_cancel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -3669,6 +3888,8 @@ export interface operations {
             header?: {
                 /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
                 Prefer?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
             };
             path: {
                 instance: string;
@@ -3922,7 +4143,10 @@ export interface operations {
     post_resources_kind_name_pause: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -3958,6 +4182,8 @@ export interface operations {
             header?: {
                 /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
                 Prefer?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
             };
             path: {
                 instance: string;
@@ -4005,6 +4231,8 @@ export interface operations {
             header?: {
                 /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
                 Prefer?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
             };
             path: {
                 instance: string;
@@ -4053,7 +4281,10 @@ export interface operations {
     post_resources_kind_name_restart: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -4090,7 +4321,10 @@ export interface operations {
     post_resources_kind_name_resume: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -4126,6 +4360,8 @@ export interface operations {
             header?: {
                 /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
                 Prefer?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
             };
             path: {
                 instance: string;
@@ -4170,7 +4406,10 @@ export interface operations {
     post_resources_kind_name_rollback: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -4244,7 +4483,10 @@ export interface operations {
     post_resources_kind_name_scale: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -4281,7 +4523,10 @@ export interface operations {
     post_resources_kind_name_set: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -4318,7 +4563,10 @@ export interface operations {
     post_resources_kind_name_snooze: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 kind: string;
@@ -4421,7 +4669,10 @@ export interface operations {
     post_resources_approve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4467,7 +4718,10 @@ export interface operations {
     post_resources_cancel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4513,7 +4767,10 @@ export interface operations {
     post_resources_pause: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4559,7 +4816,10 @@ export interface operations {
     post_resources_reconcile: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4605,7 +4865,10 @@ export interface operations {
     post_resources_refresh: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4651,7 +4914,10 @@ export interface operations {
     post_resources_restart: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4697,7 +4963,10 @@ export interface operations {
     post_resources_resume: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4743,7 +5012,10 @@ export interface operations {
     post_resources_retry: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4792,6 +5064,8 @@ export interface operations {
             header?: {
                 /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
                 Prefer?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
             };
             path: {
                 instance: string;
@@ -4935,7 +5209,10 @@ export interface operations {
     post_trash_empty: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
             };
@@ -4970,7 +5247,10 @@ export interface operations {
     post_trash_id_restore: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 instance: string;
                 id: string;
@@ -5069,6 +5349,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokensDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    post_tokens: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenMade"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_tokens_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenEntry"];
                 };
             };
             /** @description The reason why there is no answer. */
