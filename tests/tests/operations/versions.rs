@@ -178,7 +178,7 @@ impl Comparison<'_> {
                 // Whole numbers are numbers.
                 let is_wide =
                     |one: &&str| wider.contains(*one) || *one == "integer" && wider.contains("number");
-                narrower.iter().all(|one| is_wide(&one))
+                narrower.iter().all(is_wide)
             }
         };
         self.tell(!fits, || {

@@ -48,7 +48,7 @@ fn cut(
 ) -> impl Stream<Item = Result<Bytes, axum::Error>> {
     let over: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(over);
     let begun = Some((body.into_data_stream(), over));
-    futures::stream::unfold(begun, move |state| async move {
+    let pieces = futures::stream::unfold(begun, move |state| async move {
         let (mut body, mut over) = state?;
         tokio::select! {
             biased;
@@ -61,7 +61,9 @@ fn cut(
             },
             piece = body.next() => Some((piece?, Some((body, over)))),
         }
-    })
+    });
+    // Whoever asks after the end is told of the end again.
+    pieces.fuse()
 }
 
 #[cfg(test)]
