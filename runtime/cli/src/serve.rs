@@ -2,6 +2,7 @@
 
 mod configuration;
 mod confinement;
+mod masking;
 mod network;
 mod people;
 mod registry;

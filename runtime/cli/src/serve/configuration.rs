@@ -16,6 +16,7 @@ use watershed_compilers::{Code, Diagnostic};
 use watershed_drivers::regular;
 use watershed_outputs::secrets::Secrets;
 
+use super::masking::without_secrets;
 use super::people;
 use crate::args::Format;
 use crate::console::Console;
@@ -110,7 +111,7 @@ fn tell(
             diagnostics,
         });
     }
-    let text = String::from_utf8_lossy(bytes);
+    let text = without_secrets(&String::from_utf8_lossy(bytes));
     for found in found {
         console.say(&format!("{}\n\n", draw(found, Some(&*text), Colour::Always)));
     }
