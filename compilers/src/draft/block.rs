@@ -4,7 +4,7 @@ use super::{Purpose, SqlBlock, Statement, context::Context, habits, place::TextP
 use crate::{
     diagnostics::{At, Code, Finding, Findings},
     resource::Kind,
-    template::{Facts, Scope, Template, Variant, is_template, render_text, variants},
+    template::{Facts, Scope, Template, Variant, is_template, render_rule, variants},
     text::{Span, Text},
     yaml::Node,
 };
@@ -103,7 +103,7 @@ pub(crate) fn condition(node: &Node, templating: bool, context: &Context<'_>) ->
             user: Scope::made_up_user(),
             ..Scope::default()
         };
-        render_text(&text, &scope).ok()?
+        render_rule(&text, &scope).ok()?
     } else {
         text.clone()
     };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use watershed_api::Exit;
 use watershed_api::documents::Time;
 use watershed_api::http::access::{TokenMade, TokenRequest};
+use watershed_callers::token::LIFE_DAYS;
 
 use super::args::{Format, Shared, Token, TokenAction, TokenCreate};
 use super::console::{Console, choose_format};
@@ -55,13 +56,15 @@ fn create(console: &mut Console, format: Format, args: &TokenCreate) -> Result<E
             return Err(Failure::usage(message).hint("a token has one role on each instance"));
         }
     }
-    let expires_ms = Time::now().millis() + i64::from(args.days) * DAY_MS;
+    // A service decides itself, and makes no token that ends after the one that asks.
+    let days = args.days.or(args.file.is_some().then_some(LIFE_DAYS));
+    let end = |days| Time::from_millis(Time::now().millis() + i64::from(days) * DAY_MS);
     let request = TokenRequest {
         name: args.name.clone(),
         roles,
         operations: (!args.operations.is_empty()).then(|| args.operations.clone()),
         select: args.select.clone(),
-        expires_at: Some(Time::from_millis(expires_ms)),
+        expires_at: days.map(end),
     };
     let made = match &args.file {
         Some(path) => file::add(path, request)?,

@@ -257,6 +257,18 @@ async fn s_api17_a_token_is_made_and_revoked_by_an_admin_of_all_that_it_names_an
             String::from_utf8_lossy(&answer.body)
         );
     }
+    // A token that ends sooner makes none that ends later, and with none said both end together.
+    let sooner = served.token(json!({"*": "admin"}), None, FAR_MS - 1).await;
+    let mut later = wanted(json!({"shop": "read"}));
+    later["expires_at"] = json!("2096-10-02T07:06:40.000Z");
+    let answer = served
+        .send(&sooner, "POST", "/v1/tokens", &[], Some(&later))
+        .await;
+    assert_eq!(answer.status, 403);
+    // Whoever looks as somebody else manages nothing.
+    let view_as = [("watershed-view-as", "head@example.org")];
+    let answer = served.send(&all, "GET", "/v1/tokens", &view_as, None).await;
+    assert_eq!(answer.status, 400);
     for wrong in [
         json!({"name": "", "roles": {"shop": "read"}}),
         json!({"name": "a\nb", "roles": {"shop": "read"}}),

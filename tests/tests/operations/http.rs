@@ -1,5 +1,6 @@
 //! The operations over HTTP: the documents of the socket, requests that survive, a stream that misses nothing.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
@@ -10,7 +11,7 @@ use watershed::api::Request;
 use watershed::api::http::routes::Words;
 use watershed::api::http::{At, Does, Method, ROUTES, Route};
 use watershed::api::operations::Manner;
-use watershed::http::{Caller, Service, bind, local_user, router, serve};
+use watershed::http::{Caller, Limits, Service, bind, local_user, router, serve};
 
 use crate::client::Client;
 use crate::project::{Owner, Place};
@@ -39,6 +40,13 @@ impl Served {
     {
         let owner = place.owned().await;
         let service = Service::new().with("shop", Arc::clone(&owner.instance));
+        // Tests ask faster than callers may.
+        let rate = NonZeroU32::new(1_000_000).expect("a number");
+        service.set_limits(Limits {
+            requests_per_second: rate,
+            requests_at_once: rate,
+            ..Limits::default()
+        });
         let listener = bind("127.0.0.1:0".parse().expect("an address"))
             .await
             .expect("a socket");

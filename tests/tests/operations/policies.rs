@@ -206,6 +206,14 @@ async fn s_api18_nobody_chooses_whose_view_is_asked_but_an_admin_among_mock_user
             400
         );
     }
+    let reader = [
+        (CALLER, "read"),
+        (ATTRIBUTES, "{\"email\": \"a@example.org\", \"groups\": [\"a\"]}"),
+    ];
+    let rows = json!({"query": {"rows": true}});
+    assert_eq!(client.send("POST", &path, &reader, Some(&rows)).await.status, 403);
+    let long = json!({"query": {"measures": [{"name": "n"}]}, "where": "/*".repeat(40_000)});
+    assert_eq!(client.send("POST", &path, &reader, Some(&long)).await.status, 400);
     let of_api = format!("{SHOP}/api/own?user=a&groups=a");
     let answer = client.send("GET", &of_api, &[(CALLER, "read")], None).await;
     assert_eq!(answer.status, 400, "{}", answer.json());

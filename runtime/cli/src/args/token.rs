@@ -58,9 +58,9 @@ pub(crate) struct TokenCreate {
     /// Allow these resources only, in the language of `run --select`; may be repeated.
     #[arg(short = 's', long, value_name = "WHAT")]
     pub select: Vec<String>,
-    /// Days until the token ends.
-    #[arg(long, value_name = "N", default_value_t = watershed_callers::token::LIFE_DAYS, value_parser = clap::value_parser!(u16).range(1..))]
-    pub days: u16,
+    /// Days until the token ends; 90 unless set.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub days: Option<u16>,
     /// Add the token to a file of tokens that a configuration names, without a service.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["url", "ca"])]
     pub file: Option<PathBuf>,

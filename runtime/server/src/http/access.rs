@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use watershed_api::documents::Time;
 use watershed_api::http::ROUTES;
 use watershed_api::http::access::{
-    AuditDocument, AuditLine, Me, TokenEntry, TokenMade, TokenOrigin, TokenRequest, TokenState,
-    TokensDocument,
+    AuditDocument, AuditLine, Authentication, Me, TokenEntry, TokenMade, TokenOrigin, TokenRequest,
+    TokenState, TokensDocument,
 };
 use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
@@ -278,10 +278,17 @@ fn wanted(service: &Service, caller: &Caller, request: TokenRequest, now_ms: i64
             "a token selects by at most {TERMS_MAX} terms of text"
         )));
     }
-    let expires_ms = match request.expires_at {
-        Some(at) => at.millis(),
-        None => now_ms.saturating_add(i64::from(LIFE_DAYS) * DAY_MS),
-    };
+    let by_token = caller.authentication() == Authentication::Token;
+    let own_end_ms = caller
+        .expires_at()
+        .filter(|_| by_token)
+        .map_or(i64::MAX, Time::millis);
+    let usual_ms = now_ms.saturating_add(i64::from(LIFE_DAYS) * DAY_MS);
+    let expires_ms = request.expires_at.map_or(usual_ms.min(own_end_ms), Time::millis);
+    if expires_ms > own_end_ms {
+        let message = "a token made with a token ends no later than that one";
+        return Err(Problem::new(Code::NotAllowed, message).hint("`/v1/me` tells when yours ends"));
+    }
     if expires_ms <= now_ms {
         return Err(wrong("the token would have expired already".to_owned()));
     }

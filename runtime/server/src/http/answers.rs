@@ -122,9 +122,28 @@ fn only(value: Value) -> Value {
     }
 }
 
-/// Removes the path of the project's folder from a text.
+/// Removes the path of the project's folder from a text. Longer paths that only contain the same letters stay.
 fn without_folder(text: &str, root: &str) -> String {
-    text.replace(&format!("{root}/"), "").replace(root, ".")
+    let is_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-');
+    let (mut told, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(root).filter(|_| !root.is_empty()) {
+        let (before, after) = (&rest[..at], &rest[at + root.len()..]);
+        told.push_str(before);
+        let is_part =
+            before.ends_with(|sign: char| is_name(sign) || sign == '/') || after.starts_with(is_name);
+        rest = match after.strip_prefix('/') {
+            _ if is_part => {
+                told.push_str(root);
+                after
+            }
+            Some(below) => below,
+            None => {
+                told.push('.');
+                after
+            }
+        };
+    }
+    told + rest
 }
 
 /// Removes the path of the project's folder from a document, except from rows of data.
@@ -199,4 +218,23 @@ pub(super) fn of_type(media: &'static str, body: impl Into<Body>) -> Response {
 /// Returns a value as a JSON response.
 pub(super) fn json(value: &impl Serialize) -> Response {
     Json(value).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn s_api5_the_folder_is_taken_off_and_names_of_the_same_letters_stay() {
+        for (text, told) in [
+            ("can't read /srv/shop/models/a.sql", "can't read models/a.sql"),
+            ("no project in `/srv/shop`", "no project in `.`"),
+            ("/srv/shop: gone, /srv/shop/a", ".: gone, a"),
+            (
+                "/srv/shop_next/a and /old/srv/shop/a",
+                "/srv/shop_next/a and /old/srv/shop/a",
+            ),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(super::without_folder(text, "/srv/shop"), told);
+        }
+    }
 }

@@ -215,7 +215,7 @@ impl Call<'_> {
                 .await?)
             }
             Own::Request => {
-                let asker = (!self.scope.has_all()).then(|| self.caller.name());
+                let asker = self.caller.narrowing().map(|_| self.caller.name());
                 let request = self
                     .open
                     .requests

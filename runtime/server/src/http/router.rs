@@ -212,6 +212,10 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
             .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
             .into_response();
     }
+    if parts.headers.contains_key(VIEW_AS) && !parts.uri.path().starts_with("/v1/instances/") {
+        let message = "`Watershed-View-As` is for the paths of an instance";
+        return Refused::new(Problem::new(Code::BadArgument, message), base).into_response();
+    }
     let caller = match context.identify.identify(&parts).await {
         Ok(caller) => Some(caller),
         // A probe knows no token, and learns nothing but that.
@@ -519,6 +523,7 @@ impl Offered {
                 let words = self.words(query, body, service).await?;
                 let mut request = (offer.read)(words, &at)?;
                 scope.check_request(&request, || open.instance.entries())?;
+                visibility.check_request(&request)?;
                 operations::ask_as(&mut request, caller);
                 call.answer(request).await
             }

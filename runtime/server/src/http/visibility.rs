@@ -10,11 +10,14 @@
 
 use serde_json::{Map, Value};
 use watershed_api::operations::Role;
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::{Answer, Code, Problem, Request};
 use watershed_callers::Grant;
 
 /// Text in the place of a message that the role may not read.
 const UNREAD: &str = "the role `operate` reads this message";
+
+/// Text in the place of a message that quotes rows.
+const UNQUOTED: &str = "the test failed; the role `+query` reads its rows";
 
 /// The parts of documents that a caller may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,22 @@ impl Visibility {
         document
     }
 
+    /// Refuses a question for rows themselves, which have columns that no view declares.
+    ///
+    /// # Errors
+    /// `not-allowed`.
+    pub(crate) fn check_request(self, request: &Request) -> Result<(), Problem> {
+        let asks_for_rows =
+            matches!(request, Request::Metrics(asked) if asked.query.get("rows") == Some(&Value::Bool(true)));
+        match asks_for_rows && !self.rows {
+            true => Err(
+                Problem::new(Code::NotAllowed, "rows themselves need the role `+query`")
+                    .hint("ask for measures and dimensions"),
+            ),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the problem without hidden words: those of the engine, and those about the machine.
     pub(crate) fn problem(self, problem: Problem) -> Problem {
         let is_of_caller = match problem.code {
@@ -119,6 +138,8 @@ fn hide_rows(value: &mut Value) {
                 match key.as_str() {
                     "rows" | "totals" if !value.is_number() => *value = nothing(value),
                     "notes" if is_of_test => *value = nothing(value),
+                    // The message of a failed test quotes rows.
+                    "message" if is_of_test => *value = UNQUOTED.into(),
                     "data" | "watermark" if is_partition => *value = Value::Null,
                     // The SQL of a plan is compiled, and holds values.
                     "sql" if value.get("before").is_some() => *value = Value::Null,

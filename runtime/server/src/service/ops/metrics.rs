@@ -181,11 +181,18 @@ pub(crate) fn front(typed: &str) -> Option<Key> {
     }
 }
 
+/// The longest condition in SQL, in bytes: the engine's parser takes time with the square of some of them.
+const CONDITION_MAX: usize = 8 << 10;
+
 /// Adds a condition in SQL to the filter of a query.
 fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), Problem> {
     let Some(sql) = sql else {
         return Ok(());
     };
+    if sql.len() > CONDITION_MAX {
+        let message = format!("`--{key}`: a condition has at most {CONDITION_MAX} bytes");
+        return Err(Problem::new(Code::BadArgument, message).hint("a query in JSON takes longer filters"));
+    }
     let added = condition::filter(sql).map_err(|message| {
         Problem::new(Code::BadArgument, format!("`--{key}`: {message}")).hint(
             "conditions compare fields with constants, as in `origin = 'JFK' AND delay > 15`; text stands in single quotes",
