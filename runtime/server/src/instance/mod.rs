@@ -169,7 +169,11 @@ impl Runtime {
     /// When the state folder can't be used, belongs to another process, is damaged or is from a newer version. Then
     /// nothing was changed.
     pub async fn open(&self, options: impl Into<Options>) -> Result<Instance, OpenError> {
-        let options = options.into();
+        let mut options: Options = options.into();
+        // A relative folder could be a word of any text, from which the folder is taken off.
+        if let Ok(root) = std::path::absolute(&options.root) {
+            options.root = root;
+        }
         let state = options.state_folder()?;
         let lock = state.try_own()?.ok_or_else(|| OpenError::Owned(state.path()))?;
         self.open_owned(options, state, lock).await
