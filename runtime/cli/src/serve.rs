@@ -336,6 +336,8 @@ impl Keeper {
             .options
             .state_folder()
             .map_err(|error| state_problem(&error))?;
+        let refused = self.options.refuse_links(&state);
+        refused.map_err(|error| state_problem(&error))?;
         let lock = state.try_own().map_err(|error| state_problem(&error))?;
         let held = || {
             let message = format!(

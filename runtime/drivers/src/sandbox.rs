@@ -98,6 +98,19 @@ impl Sandbox {
     }
 }
 
+/// Returns a symbolic link among a path and all that lies below it, which is looked at without following any; none if there
+/// is none.
+pub fn first_link(path: &Path) -> Option<PathBuf> {
+    if path.is_symlink() {
+        return Some(path.to_path_buf());
+    }
+    let mut links = walkdir::WalkDir::new(path)
+        .into_iter()
+        .flatten()
+        .filter(walkdir::DirEntry::path_is_symlink);
+    links.next().map(walkdir::DirEntry::into_path)
+}
+
 /// Resolves the links in a path whose end may be missing; none if the missing part goes upwards.
 fn real_path(path: &Path) -> Option<PathBuf> {
     let mut missing: Vec<&OsStr> = Vec::new();

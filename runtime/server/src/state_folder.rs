@@ -13,6 +13,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use watershed_drivers::sandbox::first_link;
+
 /// The name of the state folder inside a project.
 pub const STATE_FOLDER: &str = ".watershed";
 
@@ -43,6 +45,12 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
+    /// The folder of a project in a sandbox is a symbolic link, or has one.
+    #[error(
+        "`{}` is a symbolic link, and the state of a project in a sandbox follows none: remove the link",
+        .0.display()
+    )]
+    Link(PathBuf),
     /// The lock could not be taken, for a reason other than its holder.
     #[error("the lock `{}` can't be taken", path.display())]
     Lock {
@@ -129,6 +137,25 @@ impl StateFolder {
     /// Returns the folder of the logs, with one or two files for each resource.
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
+    }
+
+    /// Refuses symbolic links in a state folder that lies in its project: they come with the project's files, and lead the
+    /// engine and whoever writes the state out of it. A folder that the operator named elsewhere may be one.
+    ///
+    /// # Errors
+    /// When the folder is a link, or has one where this environment's state lies.
+    pub(crate) fn refuse_links(&self, project: &Path) -> Result<(), Error> {
+        if self.root != project.join(STATE_FOLDER) {
+            return Ok(());
+        }
+        if self.root.is_symlink() {
+            return Err(Error::Link(self.root.clone()));
+        }
+        let ours = [self.root.join(".gitignore"), self.parse_cache(), self.path()];
+        match ours.iter().find_map(|path| first_link(path)) {
+            Some(link) => Err(Error::Link(link)),
+            None => Ok(()),
+        }
     }
 
     /// Returns true if the environment's folder has a catalog.

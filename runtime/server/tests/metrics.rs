@@ -346,7 +346,7 @@ async fn rules_of_explores_and_canvases_are_a_layer_in_front_of_their_views() {
         // Neither layer opens what the other closes.
         for viewer in [&clerk, &guest] {
             let refused = ask("plain", front, viewer).await;
-            assert_eq!(code(refused), Code::BadArgument, "{front:?}");
+            assert_eq!(code(refused), Code::NotAllowed, "{front:?}");
         }
     }
     assert_eq!(ask("plain", ("explore", "all"), &clerk).await, Ok(json!([[4]])));

@@ -310,7 +310,7 @@ async fn s_api17_a_token_is_made_and_revoked_by_an_admin_of_all_that_it_names_an
             .to_string()
             .contains(secret.rsplit('_').next().expect("a secret"))
     );
-    assert_eq!(ids(&served.get(&all, "/v1/tokens").await.json()).len(), 8);
+    assert_eq!(ids(&served.get(&all, "/v1/tokens").await.json()).len(), 9);
     let revoke = async |token: &str, id: &str| {
         served
             .send(token, "DELETE", &format!("/v1/tokens/{id}"), &[], None)
@@ -346,7 +346,7 @@ async fn s_api17_a_token_is_made_and_revoked_by_an_admin_of_all_that_it_names_an
     };
     assert_eq!(
         (of("token-create", "done"), of("token-create", "not-allowed")),
-        (3, 3)
+        (3, 4)
     );
     assert_eq!(
         (of("token-revoke", "done"), of("token-revoke", "unknown-name")),

@@ -1,7 +1,7 @@
 //! Projects that a service confines: each reads and writes its own folder alone, and nothing is started or sent.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -37,7 +37,7 @@ const READS: [&str; 19] = [
 ];
 
 /// Attempts of an author in statements.
-const STATEMENTS: [&str; 17] = [
+const STATEMENTS: [&str; 27] = [
     "COPY (SELECT 1) TO 'ROOT/two/data/written.csv'",
     "COPY (SELECT 1) TO '../two/data/written.csv'",
     "COPY (SELECT 1) TO 'data/link.csv'",
@@ -55,6 +55,17 @@ const STATEMENTS: [&str; 17] = [
     "SET allowed_directories = ['/']",
     "SET file_search_path = 'ROOT/two'",
     "SET GLOBAL extension_directory = 'ROOT/two'",
+    // What the service has open there, and would be ended by.
+    "COPY (SELECT repeat('x', 100000)) TO 'ROOT/one/.watershed/dev/catalog.db-shm'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO 'ROOT/one/data/explained.csv'",
+    "SELECT 1 --\r; COPY (SELECT 1) TO 'ROOT/one/data/hidden.csv'",
+    "ATTACH 'ROOT/one/data/own.db' AS own",
+    "IMPORT DATABASE 'ROOT/one/data/import'",
+    "PREPARE later AS SELECT 1",
+    "CALL pragma_version()",
+    "PRAGMA enable_logging",
+    "CALL enable_logging('QueryLog', storage='file', storage_path='ROOT/two')",
+    "CREATE TABLE made AS FROM query('FROM en' || 'able_logging()')",
 ];
 
 const MANIFEST: &str = "trust: full\nsandbox: false\n";
@@ -248,9 +259,10 @@ fn s_api40_an_author_in_a_sandbox_reaches_neither_the_neighbour_nor_the_machine(
     }
     for (index, statement) in STATEMENTS.iter().enumerate() {
         let told = code(&format!("do_{index}"));
-        // A relative path is written in the empty folder, which has no folder `data`.
-        let is_nowhere = statement.contains("TO 'data/") && told == "sql-io";
-        assert!(told == "outside-sandbox" || is_nowhere, "{statement}: {told}");
+        assert_eq!(told, "outside-sandbox", "{statement}");
+    }
+    for written in ["data/explained.csv", "data/hidden.csv", "data/own.db"] {
+        assert!(!project.path().join("one").join(written).exists(), "{written}");
     }
     for name in ["job", "service", "store", "database", "file"] {
         assert_eq!(code(name), "outside-sandbox", "{name}");
@@ -335,6 +347,106 @@ fn s_api40_a_confined_project_uses_no_credential_of_the_services_environment() {
         }),
         "a file has it"
     );
+}
+
+#[test]
+fn s_api40_no_author_ends_the_service_by_a_log_of_the_engine() {
+    let project = projects("");
+    let model = "-- @materialize: true\nSELECT * FROM ";
+    for (name, call) in [
+        (
+            "called",
+            "enable_logging('QueryLog', storage='file', storage_path='/nowhere/x')",
+        ),
+        (
+            "in_text",
+            "query('FROM enable_logging(''QueryLog'', storage=''file'', storage_path=''/nowhere/x'')')",
+        ),
+        ("built", "query('FROM enable' || '_logging(''QueryLog'')')"),
+    ] {
+        project.write(&format!("one/models/{name}.sql"), &format!("{model}{call}"));
+    }
+    project.write(
+        "one/models/before.yaml",
+        "type: model\nmaterialize: true\nsql: SELECT 1 AS x\n\
+         pre_exec: CALL enable_logging('QueryLog', storage='file', storage_path='/nowhere/x')\n",
+    );
+    project.write(
+        "one/models/after.yaml",
+        "type: model\nmaterialize: true\nsql: SELECT 1 AS x\n\
+         post_exec: COPY (SELECT 1) TO 'ROOT/.watershed/dev/catalog.db-wal'\n",
+    );
+    let refused = ["after", "before", "built", "called", "in_text"];
+    let service = Serving::begin(&project, &["serve", "-c", "server.yaml"]);
+    is_open(&service);
+    assert_eq!(run(&service, "one")["document"]["exit_code"], 1);
+    let failed = errors(&service, "one");
+    for name in refused {
+        let found = failed.iter().find(|(failed, ..)| failed == name);
+        let (_, _, error) = found.unwrap_or_else(|| panic!("{name} went well: {failed:?}"));
+        assert!(error.contains("the sandbox runs no "), "{name}: {error}");
+        assert!(error.contains("trust: full"), "{name}: {error}");
+    }
+    // Both go on.
+    for name in ["one", "two"] {
+        let asked = project.call(&["query", "-C", name, "--format", "csv", "SELECT 1 AS x"]);
+        assert_eq!(asked.stdout, "x\n1\n", "{name}: {}", asked.stderr);
+    }
+    assert_eq!(service.end(Signal::TERM).0, Some(143));
+    // A project by itself may write files, and a log of the engine would end its process too.
+    let said = project.call(&["run", "--sandbox", "-C", "one", "--json"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(
+        said.stdout.contains("the sandbox runs no `enable_logging`"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+}
+
+#[test]
+fn s_api40_a_confined_projects_state_follows_no_link_out_of_it() {
+    for (link, target) in [
+        (".watershed", "../vault"),
+        (".watershed/dev", "../../vault"),
+        (".watershed/dev/main.duckdb", "../../../vault/main.duckdb"),
+        (".watershed/dev/logs", "../../../vault"),
+        (".watershed/.gitignore", "../../vault/new"),
+    ] {
+        let project = projects("");
+        project.write("vault/main.duckdb", SECRET);
+        let vault = project.path().join("vault");
+        fs::set_permissions(&vault, fs::Permissions::from_mode(0o755)).expect("the folder's mode");
+        let place = project.path().join("one").join(link);
+        fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
+        symlink(target, &place).expect("a link");
+        let mut service = Serving::begin(&project, &["serve", "-c", "server.yaml"]);
+        let told = service.line("one: failed");
+        assert!(told.contains("symbolic link") && told.contains(link), "{told}");
+        while service.ask("GET", "/readyz", "").0 != 200 {}
+        assert_eq!(run(&service, "two")["document"]["exit_code"], 0, "{link}");
+        assert_eq!(service.end(Signal::TERM).0, Some(143));
+        let mode = fs::metadata(&vault).expect("the folder").permissions().mode();
+        assert_eq!(mode & 0o777, 0o755, "{link}");
+        let found = files(&project, "vault");
+        assert!(found.len() == 1 && found[0].ends_with("main.duckdb"), "{found:?}");
+        let said = project.call(&["run", "--sandbox", "-C", "one"]);
+        assert!(
+            said.code != Some(0) && said.stderr.contains("symbolic link"),
+            "{link}: {}",
+            said.stderr
+        );
+        let text = fs::read_to_string(vault.join("main.duckdb")).expect("the file");
+        assert_eq!(text, SECRET, "{link}");
+        assert!(!vault.join("catalog.db").exists(), "{link}");
+        // What the operator names may be a link.
+        let state = project.path().join("named");
+        symlink("vault", &state).expect("a link");
+        project.remove("vault/main.duckdb");
+        let state = state.display().to_string();
+        let said = project.call(&["run", "--sandbox", "-C", "one", "--state-dir", &state]);
+        assert_eq!(said.code, Some(0), "{link}: {}", said.stderr);
+    }
 }
 
 /// The files below a folder of the project, in order.

@@ -9,8 +9,8 @@ use watershed_api::hint::option;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::options::Options;
-use super::sys::{Answer, Connection, RawError};
-use crate::olap::{Failure, QueryError, SqlError};
+use super::sys::{Answer, Connection, Effect, FORBIDDEN, RawError};
+use crate::olap::{Failure, QueryError, SqlError, leading_words, reads};
 use crate::sandbox::{Sandbox, WorkingFolder};
 
 /// Settings that only affect the meaning of statements, and that projects may change inside a sandbox.
@@ -53,6 +53,7 @@ pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, options: &Opti
     ] {
         connection.run(&statement, &[]).and_then(Answer::collect)?;
     }
+    connection.guard();
     Ok(())
 }
 
@@ -72,6 +73,62 @@ fn refuse_other_folder(options: &Options) -> Result<(), RawError> {
         "IO Error: in a sandbox the working folder of the process must be `{}`",
         wanted.display()
     )))
+}
+
+/// First words of statements that no author runs in a sandbox, which are refused before the engine sees them: it reads files
+/// for some of them, and runs what it finds there.
+const REFUSED_WORDS: [&str; 9] = [
+    "call", "execute", "export", "force", "import", "install", "load", "pragma", "prepare",
+];
+
+/// First words of statements that no author runs in a process that runs several projects, which act upon files: they could
+/// write over the state that the process has open, and end it for all.
+const REFUSED_IF_SHARED: [&str; 3] = ["attach", "copy", "detach"];
+
+/// Refuses an author's statement by its first word.
+///
+/// # Errors
+/// When no statement with this word is run in a sandbox.
+pub(super) fn refuse_word(sql: &str, is_shared: bool) -> Result<(), Failure> {
+    let first = leading_words(sql).next().unwrap_or_default();
+    let first = first.as_str();
+    match REFUSED_WORDS.contains(&first) || is_shared && REFUSED_IF_SHARED.contains(&first) {
+        true => Err(refused_statement(sql, is_shared)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses an author's statement by what the engine says that it acts upon, whatever its first word seemed to be.
+///
+/// # Errors
+/// When the statement acts upon more than tables.
+pub(super) fn refuse_effect(sql: &str, effect: Effect, is_shared: bool) -> Result<(), Failure> {
+    let is_permitted = match effect {
+        Effect::Tables => true,
+        Effect::Explained => reads(sql),
+        Effect::Files => !is_shared,
+        Effect::Other => false,
+    };
+    match is_permitted {
+        true => Ok(()),
+        false => Err(refused_statement(sql, is_shared)),
+    }
+}
+
+fn refused_statement(sql: &str, is_shared: bool) -> Failure {
+    let word = leading_words(sql).next().unwrap_or_default().to_uppercase();
+    let hint = match is_shared {
+        true => "SELECT, INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER, DROP and SET are run; for a project that the operator \
+                 trusts, the service's configuration says `trust: full`"
+            .to_owned(),
+        false => hint(),
+    };
+    Failure::Sql(SqlError {
+        class: CLASS.to_owned(),
+        message: format!("the sandbox runs no {word} statement of a project"),
+        hint: Some(hint),
+        ..SqlError::default()
+    })
 }
 
 /// Refuses statements that could write through a link to a place outside the sandbox at which nothing is.
@@ -122,6 +179,9 @@ pub(super) fn refuse_leftovers(folder: &WorkingFolder, sql: &str) -> Result<(), 
 
 /// Converts the engine's refusal of access outside the sandbox to our message; none for other messages.
 pub(super) fn refusal(message: &str) -> Option<String> {
+    if message.starts_with(FORBIDDEN) {
+        return Some(message.to_owned());
+    }
     let quoted = |before: &str| {
         let (_, rest) = message.split_once(before)?;
         rest.split_once('"').map(|(name, _)| name)
@@ -162,6 +222,6 @@ pub(super) fn hint() -> String {
     let sandbox = option("sandbox", "");
     format!(
         "with {sandbox} the engine reaches the project's folder and its state alone, loads no extension, and takes no \
-         settings but those about the meaning of SQL; run a project that you trust without it"
+         settings but those about the meaning of SQL; run a project that you trust without it (`trust: full` in a service)"
     )
 }

@@ -15,12 +15,14 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::confine;
 use super::engine::Engine;
 use super::failure::{Source, classify};
-use super::query::{begin_reading, ended, put_attributes, reads};
+use super::query::{begin_reading, ended, put_attributes};
 use super::schema;
 use super::sys::{Answer, Shape, StatementKind};
 use super::transaction::{Work, disk_full};
 use crate::crash;
-use crate::olap::{Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, sole_statement};
+use crate::olap::{
+    Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, reads, sole_statement,
+};
 
 /// Counter that makes the names of part files unique within the process.
 static PARTS: AtomicU64 = AtomicU64::new(0);

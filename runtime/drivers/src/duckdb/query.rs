@@ -16,23 +16,9 @@ use super::running::Running;
 use super::sys::{Answer, StatementKind};
 use super::transaction::Work;
 use crate::olap::{
-    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
+    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, reads, row_channel,
+    sole_statement,
 };
-
-/// First words of statements that EXPLAIN may contain. EXPLAIN ANALYZE executes them, and the engine's read-only
-/// transaction permits COPY to files.
-const READING_WORDS: [&str; 10] = [
-    "select",
-    "from",
-    "with",
-    "values",
-    "table",
-    "pivot",
-    "unpivot",
-    "describe",
-    "show",
-    "summarize",
-];
 
 /// Prepares for a statement that a person waits for: opens the file and waits at the gate.
 pub(super) async fn begin_reading(
@@ -249,19 +235,6 @@ const OTHER_WORDS: [&str; 40] = [
 fn is_other_statement(sql: &str) -> bool {
     let first = leading_words(sql).next().unwrap_or_default();
     !reads(sql) && (OTHER_WORDS.contains(&first.as_str()) || first == "vacuum" || first.is_empty())
-}
-
-/// Returns true if the first words of a statement are those of a read-only one.
-pub(super) fn reads(sql: &str) -> bool {
-    let mut words = leading_words(sql).skip_while(|word| {
-        matches!(
-            word.as_str(),
-            "explain" | "analyze" | "format" | "json" | "html" | "graphviz" | "text" | "yaml"
-        )
-    });
-    words
-        .next()
-        .is_some_and(|word| READING_WORDS.contains(&word.as_str()))
 }
 
 fn columns_of(answer: &Answer<'_>) -> Result<Vec<Column>, QueryError> {

@@ -1,7 +1,6 @@
 //! Execution of texts with several statements.
 
 use super::confine;
-use super::failure::Source;
 use super::transaction::Work;
 use crate::olap::{Failure, SoleError, SqlError, sole_statement};
 
@@ -17,7 +16,7 @@ pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> 
         let ran = work
             .sandbox()
             .map_or(Ok(()), confine::refuse_dangling_links)
-            .and_then(|()| work.run_theirs(Source { prefix: "", sql: one }));
+            .and_then(|()| work.run_authors(one));
         // A statement that failed may have left a part of what it wrote.
         let left = match work.working_folder() {
             Some(folder) => confine::refuse_leftovers(folder, one),

@@ -13,6 +13,7 @@
 mod answer;
 mod appender;
 mod connection;
+mod forbidden;
 mod handle;
 mod shape;
 mod statement;
@@ -23,8 +24,9 @@ mod vector;
 pub(super) use answer::Answer;
 pub(super) use appender::ColumnValue;
 pub(super) use connection::{Connection, Database, Interrupt};
+pub(super) use forbidden::WORDS as FORBIDDEN;
 pub(super) use shape::Shape;
-pub(super) use statement::{Param, StatementKind};
+pub(super) use statement::{Effect, Param, StatementKind};
 pub(super) use unblock::Worker;
 
 /// Returns the engine's version, such as `v1.5.5`.

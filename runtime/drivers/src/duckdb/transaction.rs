@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use super::confine;
 use super::failure::{Aftermath, Source, classify};
 use super::options::Options;
 use super::running::Running;
@@ -109,6 +110,27 @@ impl<'a> Work<'a> {
     /// Runs a caller's statement behind our prefix, to its end. Positions in errors are relative to the caller's text.
     pub(super) fn run_theirs(&self, source: Source<'_>) -> Result<Vec<Vec<Value>>, Failure> {
         self.run_within(source, "")
+    }
+
+    /// Runs a statement of an author that stands alone, to its end. In a sandbox those that act upon more than tables are
+    /// refused.
+    pub(super) fn run_authors(&self, sql: &str) -> Result<(), Failure> {
+        self.check_cancelled()?;
+        let source = Source { prefix: "", sql };
+        let fail = |raw: RawError| self.fail(&raw, Some(source));
+        let is_shared = self.working_folder.is_some();
+        if self.sandbox.is_some() {
+            confine::refuse_word(sql, is_shared)?;
+        }
+        let statement = self.connection.prepare(sql).map_err(fail)?;
+        if self.sandbox.is_some() {
+            confine::refuse_effect(sql, statement.effect(), is_shared)?;
+        }
+        statement
+            .run(&[])
+            .and_then(Answer::collect)
+            .map(drop)
+            .map_err(fail)
     }
 
     /// Runs a caller's statement between our prefix and suffix, as [`run_theirs`](Self::run_theirs) does.

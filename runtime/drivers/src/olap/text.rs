@@ -131,7 +131,7 @@ fn first_piece(rest: &str) -> (Piece, usize) {
     match first {
         ';' => (Piece::Semicolon, 1),
         c if c.is_whitespace() => (Piece::Blank, c.len_utf8()),
-        '-' if rest.starts_with("--") => (Piece::Blank, rest.find('\n').unwrap_or(rest.len())),
+        '-' if rest.starts_with("--") => (Piece::Blank, rest.find(['\n', '\r']).unwrap_or(rest.len())),
         '/' if rest.starts_with("/*") => (Piece::Blank, block_comment(rest)),
         '\'' => (Piece::Other, quoted(rest, 1, '\'', false)),
         '"' => (Piece::Other, quoted(rest, 1, '"', false)),
@@ -195,6 +195,34 @@ fn dollar_quoted(rest: &str) -> usize {
         .map_or(rest.len(), |at| tag_end + at + tag.len())
 }
 
+/// First words of statements that EXPLAIN may contain. EXPLAIN ANALYZE executes them, and the engine's read-only
+/// transaction permits COPY to files.
+const READING_WORDS: [&str; 10] = [
+    "select",
+    "from",
+    "with",
+    "values",
+    "table",
+    "pivot",
+    "unpivot",
+    "describe",
+    "show",
+    "summarize",
+];
+
+/// Returns true if the first words of a statement are those of a read-only one.
+pub(crate) fn reads(sql: &str) -> bool {
+    let mut words = leading_words(sql).skip_while(|word| {
+        matches!(
+            word.as_str(),
+            "explain" | "analyze" | "format" | "json" | "html" | "graphviz" | "text" | "yaml"
+        )
+    });
+    words
+        .next()
+        .is_some_and(|word| READING_WORDS.contains(&word.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +252,7 @@ mod tests {
             ("select 1; drop table x", 10),
             ("select ''; x", 11),
             ("a;/* */b", 7),
+            ("a -- \r; b", 8),
         ] {
             assert_eq!(sole_statement(sql), Err(SoleError::Several { offset }), "{sql}");
         }

@@ -35,8 +35,11 @@ pub(super) fn ending_with(caller: &Caller, response: Response) -> Response {
 
 /// Waits for a time; for ever if there is none.
 async fn expiry(at: Option<Time>) {
-    match at {
-        Some(at) => tokio::time::sleep(Duration::from_millis(at.since_ms(Time::now()))).await,
+    let left_ms = at.map(|at| at.since_ms(Time::now()));
+    match left_ms {
+        // A timer of no time would let the first piece through.
+        Some(0) => {}
+        Some(left_ms) => tokio::time::sleep(Duration::from_millis(left_ms)).await,
         None => std::future::pending().await,
     }
 }

@@ -175,6 +175,7 @@ impl Runtime {
             options.root = root;
         }
         let state = options.state_folder()?;
+        options.refuse_links(&state)?;
         let lock = state.try_own()?.ok_or_else(|| OpenError::Owned(state.path()))?;
         self.open_owned(options, state, lock).await
     }
@@ -267,6 +268,7 @@ impl Runtime {
         state: StateFolder,
         lock: Lock,
     ) -> Result<Instance, OpenError> {
+        options.refuse_links(&state)?;
         let touched = Touched::default();
         // Before the files are read for the first time, so that no edit falls in between.
         let begun = match options.files {

@@ -132,6 +132,17 @@ impl Options {
         StateFolder::new(root, &state_name(&self.environment, self.sample))
     }
 
+    /// Refuses symbolic links in the state folder of a confined project. To be called before anything is made there.
+    ///
+    /// # Errors
+    /// [`state_folder::Error::Link`] when there is one.
+    pub fn refuse_links(&self, state: &StateFolder) -> Result<(), state_folder::Error> {
+        match self.sandbox {
+            true => state.refuse_links(&self.root),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn project(&self) -> Project {
         let name = self
             .root

@@ -6,6 +6,7 @@ use watershed_core::Error;
 use watershed_drivers::olap::{Failure, QueryError, SoleError, SqlError};
 use watershed_metrics::QueryError as Misunderstood;
 use watershed_metrics::plan::PlanError;
+use watershed_metrics::query;
 use watershed_resolvers::{ResolveError, error::UNSPOKEN, metrics::MetricsError};
 
 use crate::instance::engine_problem;
@@ -51,7 +52,11 @@ pub(crate) fn unresolved(error: ResolveError) -> Problem {
 
 /// Converts the error of a query that can't be understood.
 pub(crate) fn misunderstood(error: &Misunderstood) -> Problem {
-    let problem = Problem::new(Code::BadArgument, error.to_string()).at(error.code.name(), None);
+    let code = match error.code {
+        query::Code::NotAllowed => Code::NotAllowed,
+        _ => Code::BadArgument,
+    };
+    let problem = Problem::new(code, error.to_string()).at(error.code.name(), None);
     match &error.hint {
         Some(hint) => problem.hint(hint.as_str()),
         None => problem,

@@ -3,12 +3,14 @@
 use std::ffi::c_char;
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use libduckdb_sys as ffi;
 use rustix::process::{Resource, getrlimit};
 use watershed_locks::Unpoisoned;
 
+use super::forbidden;
 use super::handle::OpenConnection;
 use super::statement::Statement;
 use super::{Answer, ColumnValue, Param, RawError, appender, text};
@@ -18,6 +20,8 @@ use crate::volume::Bytes;
 pub(in crate::duckdb) struct Database {
     raw: ffi::duckdb_database,
     path: Option<PathBuf>,
+    /// True if the texts of statements are looked at before the engine sees them.
+    guarded: AtomicBool,
 }
 
 // SAFETY: the handle is a pointer to an object that the engine itself shares between threads.
@@ -59,6 +63,7 @@ impl Database {
         Ok(Arc::new(Self {
             raw: database,
             path: file,
+            guarded: AtomicBool::new(false),
         }))
     }
 }
@@ -155,8 +160,20 @@ impl Connection {
 
     /// Prepares a statement in users' syntax. The engine may split it into several, as for PIVOT; all but the last then
     /// run at once.
+    ///
+    /// # Errors
+    /// What the engine says, and in a guarded database what the sandbox forbids.
     pub(in crate::duckdb) fn prepare(&self, sql: &str) -> Result<Statement<'_>, RawError> {
-        Statement::prepare(&self.open, sql)
+        let is_guarded = self.database.guarded.load(Ordering::Relaxed);
+        if is_guarded {
+            forbidden::refuse(sql)?;
+        }
+        Statement::prepare(&self.open, sql, is_guarded)
+    }
+
+    /// Refuses forbidden texts on all connections to the database from now on.
+    pub(in crate::duckdb) fn guard(&self) {
+        self.database.guarded.store(true, Ordering::Relaxed);
     }
 
     /// Prepares and runs a statement, with the whole result in memory.

@@ -5,6 +5,7 @@ use std::ptr;
 
 use libduckdb_sys as ffi;
 
+use super::forbidden;
 use super::handle::{OpenConnection, Prepared};
 use super::{Answer, RawError, Shape, text};
 
@@ -23,16 +24,38 @@ pub(in crate::duckdb) enum StatementKind {
     Other,
 }
 
+/// The things that a statement acts upon, as far as a sandbox distinguishes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::duckdb) enum Effect {
+    /// Tables, views, functions, settings and transactions, or nothing at all.
+    Tables,
+    /// Whatever the explained statement does: it may be executed.
+    Explained,
+    /// Files: it copies, attaches or detaches them.
+    Files,
+    /// Anything else: calls of functions, stored statements, extensions, whole databases.
+    Other,
+}
+
 /// A prepared statement.
 pub(in crate::duckdb) struct Statement<'c> {
     prepared: Prepared<'c>,
 }
 
 impl<'c> Statement<'c> {
-    pub(super) fn prepare(connection: &'c OpenConnection, sql: &str) -> Result<Self, RawError> {
+    pub(super) fn prepare(
+        connection: &'c OpenConnection,
+        sql: &str,
+        is_guarded: bool,
+    ) -> Result<Self, RawError> {
         let extracted = Extracted::new(connection, sql)?;
         for index in 0..extracted.count.saturating_sub(1) {
-            extracted.prepare(connection, index)?.run(&[])?;
+            let part = extracted.prepare(connection, index)?;
+            // The engine makes such parts of IMPORT and PRAGMA, whose texts nobody has looked at.
+            if is_guarded && part.effect() != Effect::Tables {
+                return Err(forbidden::error("statements that another one stands for"));
+            }
+            part.run(&[])?;
         }
         match extracted.count.checked_sub(1) {
             Some(last) => extracted.prepare(connection, last),
@@ -47,6 +70,32 @@ impl<'c> Statement<'c> {
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT => StatementKind::Select,
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN => StatementKind::Explain,
             _ => StatementKind::Other,
+        }
+    }
+
+    /// Returns what the statement acts upon, by the type that the engine recognised.
+    pub(in crate::duckdb) fn effect(&self) -> Effect {
+        // SAFETY: the handle is live.
+        match unsafe { ffi::duckdb_prepared_statement_type(self.prepared.raw) } {
+            ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_INSERT
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_UPDATE
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DELETE
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_MERGE_INTO
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CREATE
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CREATE_FUNC
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DROP
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_ALTER
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_ANALYZE
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_VACUUM
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_VARIABLE_SET
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SET => Effect::Tables,
+            ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN => Effect::Explained,
+            ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_COPY
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_ATTACH
+            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DETACH => Effect::Files,
+            _ => Effect::Other,
         }
     }
 
