@@ -165,7 +165,8 @@ impl Grants {
         *entry = entry.or(grant);
     }
 
-    /// Returns the grant on an instance; none if the instance must appear not to exist.
+    /// Returns the grant on an instance, or on all instances for [`ALL_INSTANCES`]; none if the instance must appear not to
+    /// exist.
     pub fn on(&self, instance: &str) -> Option<Grant> {
         match (self.0.get(ALL_INSTANCES), self.0.get(instance)) {
             (Some(all), Some(own)) => Some(all.or(*own)),
@@ -191,10 +192,7 @@ impl Grants {
     /// Returns true if these grants are a subset of `others`, as required of a new token's grants and its maker's.
     pub fn are_within(&self, others: &Self) -> bool {
         self.0.iter().all(|(instance, grant)| {
-            let held = match instance.as_str() {
-                ALL_INSTANCES => others.everywhere(),
-                instance => others.on(instance),
-            };
+            let held = others.on(instance);
             held.is_some_and(|held| held.and(*grant) == *grant)
         })
     }

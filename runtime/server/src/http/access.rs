@@ -230,12 +230,8 @@ fn refuse_narrowed(caller: &Caller) -> Result<(), Problem> {
 
 /// Returns true if the caller is admin of each instance that grants name.
 fn administers(caller: &Caller, grants: &Grants) -> bool {
-    let held = |instance: &str| match instance {
-        ALL_INSTANCES => caller.grants().everywhere(),
-        instance => caller.on(instance),
-    };
     let mut all = grants.iter();
-    all.all(|(instance, _)| held(instance).is_some_and(|grant| grant.allows(Role::Admin)))
+    all.all(|(instance, _)| caller.on(instance).is_some_and(|grant| grant.allows(Role::Admin)))
 }
 
 /// Checks a request for a token, and returns the token to make.

@@ -7,6 +7,7 @@ use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
 use serde_json::Value;
 use watershed_api::http::own::{EventsTaken, RequestDocument, TreeDocument, TreeHealth};
 use watershed_api::http::routes::{Offer, Own};
@@ -157,9 +158,15 @@ impl Call<'_> {
 
     /// Returns an accepted request with the parts of its outcome that the caller may see.
     pub(super) fn shown(&self, mut request: RequestDocument) -> Value {
-        self.scope.cut(&mut request, &self.open.instance.entries());
+        self.scope.cut(&mut request, || self.open.instance.entries());
         self.visibility
             .show(serde_json::to_value(request).unwrap_or_default())
+    }
+
+    /// Returns a document with the parts that the caller may see, as a response.
+    fn document(&self, document: &impl Serialize) -> Response {
+        let document = answers::document(document, &self.open.instance);
+        answers::json(&self.visibility.show(document))
     }
 
     /// Answers a route that exists only over HTTP.
@@ -251,11 +258,7 @@ impl Call<'_> {
             )
         };
         let document = tree_document(&found.ok_or_else(none)?);
-        Ok(answers::json(
-            &self
-                .visibility
-                .show(answers::document(&document, &self.open.instance)),
-        ))
+        Ok(self.document(&document))
     }
 
     async fn diagnostics(&self) -> Result<Response, Unanswered> {
@@ -269,11 +272,7 @@ impl Call<'_> {
             not_applied: status.not_applied,
             diagnostics: status.diagnostics,
         };
-        Ok(answers::json(
-            &self
-                .visibility
-                .show(answers::document(&document, &self.open.instance)),
-        ))
+        Ok(self.document(&document))
     }
 
     async fn backup(&self) -> Result<Response, Unanswered> {

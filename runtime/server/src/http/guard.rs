@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use watershed_api::{Code, Problem, hint};
@@ -59,16 +59,17 @@ async fn pass(State(service): State<Service>, request: Request, next: Next) -> R
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refused) => return refused.into_response(),
     };
-    for (name, value) in [
-        ("cache-control", "no-store"),
-        ("referrer-policy", "no-referrer"),
-        ("x-content-type-options", "nosniff"),
-    ] {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
+    protect(response.headers_mut());
     response
+}
+
+/// Adds the headers of every answer, against browsers that guess, tell others or keep.
+pub(super) fn protect(headers: &mut HeaderMap) {
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    headers
+        .entry("cache-control")
+        .or_insert(HeaderValue::from_static("no-store"));
 }
 
 /// Returns the request's host, which must be named exactly once.

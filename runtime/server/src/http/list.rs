@@ -77,7 +77,7 @@ impl Filter {
     /// When the selection can't be read, or nothing matches it.
     pub(super) fn chosen(&self, table: &Table, scope: &Scope) -> Result<Chosen, Problem> {
         let chosen = self.selected(table).map_err(|problem| scope.problem(problem))?;
-        let uids = match (chosen.uids, scope.among(&table.entries())) {
+        let uids = match (chosen.uids, scope.among(|| table.entries())) {
             (Some(selected), Some(allowed)) => Some(&selected & &allowed),
             (selected, allowed) => selected.or(allowed),
         };

@@ -135,7 +135,7 @@ fn chosen(open: &Open, selected: &Selected, scope: &Scope) -> Result<Vec<Resourc
     };
     let chosen = selection.among(&entries, States::Known);
     let chosen = chosen.map_err(|problem| scope.problem(problem))?;
-    let allowed = scope.among(&entries);
+    let allowed = scope.among(|| &entries);
     let live = entries.iter().map(|entry| &entry.row);
     let live =
         live.filter(|row| !row.hidden && !row.intents.is_deleted() && row.kind.as_str() != PROJECT_PARSER);

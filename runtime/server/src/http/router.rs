@@ -7,9 +7,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, delete, get, on};
@@ -242,12 +242,7 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
     if let Some(caller) = &caller {
         response = streams::ending_with(caller, response);
     }
-    let headers = response.headers_mut();
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
-    headers
-        .entry("cache-control")
-        .or_insert(HeaderValue::from_static("no-store"));
+    guard::protect(response.headers_mut());
     response
 }
 
@@ -472,7 +467,7 @@ impl Offered {
         let open = service.find(instance);
         let open = open.map_err(|problem| visibility.problem(problem))?;
         if let Some(name) = named(path) {
-            scope.check_name(&name, &open.instance.entries())?;
+            scope.check_name(&name, || open.instance.entries())?;
         }
         let caller = match viewed_as {
             Some(name) => caller.clone().viewing_as(mock_user(&open.instance, name).await?),
