@@ -182,7 +182,7 @@ impl Tokens {
         })
     }
 
-    /// Returns all tokens with their origin, the newest first, and those of the file last.
+    /// Returns all tokens with their origin, the newest first, and those of the file last, by name.
     ///
     /// # Errors
     /// When the state can't be read.
@@ -194,7 +194,7 @@ impl Tokens {
             let of_file = known.values().filter(|known| known.origin == Origin::File);
             of_file.map(|known| Token::clone(&known.live.token)).collect()
         };
-        of_file.sort_by(|one, other| one.id.cmp(&other.id));
+        of_file.sort_by(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id)));
         all.extend(
             of_file
                 .into_iter()
