@@ -122,10 +122,15 @@ impl Connection {
         }
     }
 
-    /// Begins to read a stream.
-    pub(crate) async fn watch(mut self) -> TcpStream {
+    /// Begins to read the stream of the instance.
+    pub(crate) async fn watch(self) -> TcpStream {
+        self.watch_of("it").await
+    }
+
+    /// Begins to read the stream of an instance.
+    pub(crate) async fn watch_of(mut self, instance: &str) -> TcpStream {
         let head = format!(
-            "GET {PLACE}/watch HTTP/1.1\r\nhost: localhost\r\n{}\r\n",
+            "GET /v1/instances/{instance}/watch HTTP/1.1\r\nhost: localhost\r\n{}\r\n",
             self.bearer
         );
         self.stream.write_all(head.as_bytes()).await.unwrap();

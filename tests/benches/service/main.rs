@@ -13,6 +13,10 @@
 //! | `list_100_per_s`, `list_10k_ms` | a page of 100; all pages of 1,000, one after the other |
 //! | `get_during_build_p99_ms`, `build_slowdown` | 500 gets a second while 1,000 models are built; that build over one alone |
 //! | `watch_1k_p99_ms`, `watch_1k_cpu_ratio` | from a commit to the last of 1,000 readers; the CPU of a build that they watch over one that nobody watches |
+//! | `jwt_get_over_token` | gets a second with a signed JWT over those with a token, of the program |
+//! | `quiet_p99_ms` | one small edit until the project has settled, while a neighbour in the same process builds 1,000 models |
+//! | `idle_instance_mb` | memory of the program for an instance of 10 resources at rest |
+//! | `idle_kb_http`, `idle_kb_sse` | memory of the program for a connection that has asked once, and for a stream |
 //! | `ready_100_ms` | from the start of the program until it is ready, with 100 instances of 10 resources |
 //! | `embed_crates_without` | crates of the runtime without the feature `http`, none of which is a web server |
 
@@ -23,8 +27,12 @@
 #![allow(clippy::disallowed_methods, reason = "load comes at a pace")]
 
 mod client;
+mod credentials;
+mod idle;
+mod neighbours;
 mod program;
 mod projects;
+mod serving;
 mod watching;
 
 use std::num::NonZeroU32;
@@ -127,6 +135,22 @@ fn main() {
     }
     if wants(&["watch_1k_p99_ms", "watch_1k_cpu_ratio"]) {
         runtime.block_on(watching::readers(&report, 1_000 / scale));
+    }
+    if report.wants("jwt_get_over_token") {
+        runtime.block_on(credentials::jwt_over_token(
+            &report,
+            10_000 / scale,
+            40_000 / scale,
+        ));
+    }
+    if report.wants("quiet_p99_ms") {
+        runtime.block_on(neighbours::quiet(&report, 1_000 / scale));
+    }
+    if report.wants("idle_instance_mb") {
+        idle::instances(&report, 100 / scale, 400 / scale);
+    }
+    if wants(&["idle_kb_http", "idle_kb_sse"]) {
+        runtime.block_on(idle::connections(&report, 2_000 / scale, 1_000 / scale));
     }
     if report.wants("ready_100_ms") {
         program::ready(&report, 100 / scale);

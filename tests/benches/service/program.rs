@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use watershed_tests::measure::{Report, Unit};
 
 use super::ROUNDS;
+use super::serving::Serving;
 
 /// Measures the time from a start of the program until it is ready.
 pub(crate) fn ready(report: &Report, instances: usize) {
@@ -29,43 +28,18 @@ pub(crate) fn ready(report: &Report, instances: usize) {
         configuration.push_str(&format!("  p{n}: {{project: p{n}, trust: full}}\n"));
     }
     fs::write(folder.path().join("server.yaml"), configuration).unwrap();
-    let program = std::env::var("WATERSHED_PROGRAM");
-    let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_watershed-under-test").to_owned());
     let mut times = Vec::new();
     // The first one builds everything, which is not what is measured.
     for round in 0..=ROUNDS {
         let begun = Instant::now();
-        let mut child = Command::new(&program)
-            .args(["serve", "-c", "server.yaml"])
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).unwrap().trim().to_owned();
-        while !is_ready(&address) {}
+        let serving = Serving::start(folder.path());
+        serving.wait_until_ready();
         if round > 0 {
             times.push(begun.elapsed().as_secs_f64() * 1_000.0);
         }
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        said.read_to_string(&mut line).unwrap();
-        child.wait().unwrap();
+        serving.stop();
     }
     report.print("ready_100_ms", Unit::Milliseconds, times);
-}
-
-fn is_ready(address: &str) -> bool {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream
-        .write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.starts_with("HTTP/1.1 200")
 }
 
 /// Counts the crates of the runtime without its web server.
