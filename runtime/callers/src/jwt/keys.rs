@@ -64,7 +64,12 @@ impl Keys {
     pub(super) async fn find(&self, name: Option<&str>, now_ms: i64) -> Result<Option<Jwk>, FetchError> {
         let look = self.known().look(name, now_ms);
         let wait = match look {
-            Look::Done(found) => return Ok(found),
+            Look::Done(Some(found)) => return Ok(Some(found)),
+            // A key that is on its way is no unknown one.
+            Look::Done(None) => match self.fetching.try_lock() {
+                Ok(_) => return self.known().unknown(),
+                Err(_) => self.fetching.lock().await,
+            },
             // A slow provider holds up nobody whose key is known.
             Look::Stale(found) => match self.fetching.try_lock() {
                 Ok(turn) => turn,
@@ -75,7 +80,8 @@ impl Keys {
         let look = self.known().look(name, now_ms);
         let found = match look {
             // Somebody else has fetched meanwhile.
-            Look::Done(found) => return Ok(found),
+            Look::Done(Some(found)) => return Ok(Some(found)),
+            Look::Done(None) => return self.known().unknown(),
             Look::Stale(found) => Some(found),
             Look::Unknown => None,
         };
@@ -146,6 +152,16 @@ impl Known {
             found if was_tried || (is_fresh && found.is_some()) => Look::Done(found),
             Some(found) => Look::Stale(found),
             None => Look::Unknown,
+        }
+    }
+
+    /// Returns the result of a lookup that found no key: an error if no keys were fetched yet, since any may be missing.
+    fn unknown(&self) -> Result<Option<Jwk>, FetchError> {
+        match self.fetched_ms {
+            Some(_) => Ok(None),
+            None => Err(FetchError(
+                "the last try has failed, less than a minute ago".into(),
+            )),
         }
     }
 

@@ -32,7 +32,12 @@ impl Fetch for &'static Provider {
             .iter()
             .find(|(at, _)| at == url)
             .map(|(_, text)| text.clone());
-        async move { found.unwrap_or_else(|| Err(FetchError("404".into()))) }.boxed()
+        async move {
+            // Others may ask while a document is on its way.
+            tokio::task::yield_now().await;
+            found.unwrap_or_else(|| Err(FetchError("404".into())))
+        }
+        .boxed()
     }
 }
 
@@ -328,6 +333,38 @@ async fn s_api18_keys_are_kept_looked_for_once_a_minute_and_outlive_an_outage() 
         Err(Refused::UnknownKey)
     );
     assert!(believer.believe(&by_new, at(60 + 661)).await.is_ok());
+}
+
+#[tokio::test]
+async fn tokens_that_arrive_while_the_first_keys_are_fetched_are_believed() {
+    let key = Key::new("one");
+    let provider = Provider::of(vec![key.public()]);
+    let believer = believer(provider);
+    let (token, made_up) = (key.token(&json!({})), Key::new("made-up").token(&json!({})));
+    let all = tokio::join!(
+        judged(&believer, &token),
+        judged(&believer, &made_up),
+        judged(&believer, &token)
+    );
+    assert!(matches!(all, (Ok(_), Err(Refused::UnknownKey), Ok(_))), "{all:?}");
+    assert_eq!(
+        provider.fetches.load(Ordering::Relaxed),
+        2,
+        "discovery and keys, once each"
+    );
+}
+
+#[tokio::test]
+async fn a_provider_that_could_not_be_asked_a_moment_ago_is_named_as_the_reason() {
+    let key = Key::new("one");
+    let provider = Provider::of(vec![key.public()]);
+    provider.is_away();
+    let believer = believer(provider);
+    for _ in 0..3 {
+        let refused = judged(&believer, &key.token(&json!({}))).await;
+        assert!(matches!(refused, Err(Refused::Keys(_))), "{refused:?}");
+    }
+    assert_eq!(provider.fetches.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
