@@ -109,7 +109,11 @@ impl Connection {
                 && let Some(found) = self.read.windows(4).position(|four| four == b"\r\n\r\n")
             {
                 let head = String::from_utf8_lossy(&self.read[..found]).to_ascii_lowercase();
-                assert!(head.starts_with("http/1.1 20"), "{head}");
+                assert!(
+                    head.starts_with("http/1.1 20"),
+                    "{}",
+                    String::from_utf8_lossy(&self.read)
+                );
                 let line = head.lines().find_map(|line| line.strip_prefix("content-length:"));
                 length = line.unwrap().trim().parse().unwrap();
                 end = Some(found + 4);

@@ -14,16 +14,20 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use watershed::{Options, Runtime};
 use watershed_tests::measure::{Report, Unit};
 
 use super::client::Client;
 use super::projects::themes;
 use super::serving::{Serving, write_closed};
-use super::{CONNECTIONS, PLACE, ROUNDS, crowd};
+use super::{CONNECTIONS, PATIENCE, PLACE, ROUNDS, crowd};
 
 /// Measures gets a second with a JWT over those with a token.
 pub(crate) async fn jwt_over_token(report: &Report, resources: usize, gets: usize) {
     let project = themes(resources);
+    let instance = Runtime::new().open(Options::new(project.path())).await.unwrap();
+    instance.controller().wait_until_idle(PATIENCE).await.unwrap();
+    instance.close(PATIENCE).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let provider = Provider::start(folder.path()).await;
     let token = configure(folder.path(), &project.path(), &provider.issuer);
