@@ -47,6 +47,7 @@ blocks! {
         "project": Text, "The project's folder; a relative path starts from the folder of this file.";
         "environment": Text, "The environment; `dev` unless set.";
         "env_file": Text, "A file of `NAME=value` lines, which win over those of the project. Only its owner may read it.";
+        "remote_edit": Bool, "True if callers with the role `edit` may change the files of an instance with `trust: full`, which is worth a shell of the service's user; false unless set.";
         "trust": Word(&Trust::WORDS), "What the project's files may do: `sandbox` (unless set) reads and writes the project's own folder and starts nothing, `full` is whatever the service's user may.";
     }
 }
@@ -54,7 +55,7 @@ blocks! {
 /// Top-level keys that are reserved for later versions.
 const LATER: [&str; 4] = ["egress", "embed", "mcp", "sql"];
 /// Keys of an instance that are reserved for later versions.
-const LATER_OF_INSTANCE: [&str; 5] = ["extensions", "git", "reach", "remote_edit", "weight"];
+const LATER_OF_INSTANCE: [&str; 4] = ["extensions", "git", "reach", "weight"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

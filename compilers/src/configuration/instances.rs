@@ -22,6 +22,8 @@ pub struct Instance {
     pub env_file: Option<Placed>,
     /// The rights of the project's files.
     pub trust: Trust,
+    /// True if callers may change the files of an instance with the trust `full`.
+    pub remote_edit: bool,
 }
 
 pub(super) fn instances(fields: &mut Fields<'_>) -> BTreeMap<String, Instance> {
@@ -82,6 +84,7 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
             .add_with_hint(entry.key_at, Code::MissingKey, message, hint);
     }
     let trust = trust::trust(&mut fields);
+    let remote_edit = remote_edit(&mut fields, trust);
     let (environment, env_file) = (
         placed(&mut fields, "environment"),
         placed(&mut fields, "env_file"),
@@ -92,5 +95,20 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
         environment,
         env_file,
         trust,
+        remote_edit,
     })
+}
+
+/// Takes the key `remote_edit`, which says nothing under the trust `sandbox`.
+fn remote_edit(fields: &mut Fields<'_>, trust: Trust) -> bool {
+    let at = fields.key_at("remote_edit");
+    let set = fields.bool("remote_edit");
+    if let (Some(_), Some(at), Trust::Sandbox) = (set, at, trust) {
+        let message = "`remote_edit` is for instances with `trust: full`";
+        let hint = "remove the key: whoever has the role `edit` may change files of a confined project";
+        fields
+            .findings()
+            .add_with_hint(at, Code::ConflictingKeys, message, hint);
+    }
+    set.unwrap_or(false)
 }

@@ -24,6 +24,8 @@ pub enum Code {
     WrongState,
     /// The rules of the project keep the one who asks out.
     NotAllowed,
+    /// The project's files may run programs, and the operator lets nobody else change them.
+    RemoteEditOff,
     /// The service does not know who asks.
     Unauthenticated,
     /// An idempotency key was used for another call.
@@ -74,13 +76,14 @@ const fn line(code: Code, name: &'static str, exit: Exit, http: u16, is_retryabl
 }
 
 /// The table of codes, one line each, in the order of the enum.
-const TABLE: [Line; 20] = [
+const TABLE: [Line; 21] = [
     line(Code::UnknownName, "unknown-name", Exit::Usage, 404, false),
     line(Code::AmbiguousName, "ambiguous-name", Exit::Usage, 400, false),
     line(Code::BadArgument, "bad-argument", Exit::Usage, 400, false),
     line(Code::AlreadyExists, "already-exists", Exit::Usage, 412, false),
     line(Code::WrongState, "wrong-state", Exit::Usage, 409, false),
     line(Code::NotAllowed, "not-allowed", Exit::Usage, 403, false),
+    line(Code::RemoteEditOff, "remote-edit-off", Exit::Usage, 403, false),
     line(Code::Unauthenticated, "unauthenticated", Exit::Usage, 401, false),
     line(Code::KeyReused, "key-reused", Exit::Usage, 422, false),
     line(

@@ -249,6 +249,7 @@ fn options(shared: &Shared, served: &Served) -> Options {
         memory_limit: shared.memory_limit.map(|size| size.0),
         extensions: shared.extensions.as_ref().map(whole),
         sandbox: served.trust == Trust::Sandbox,
+        remote_edit: served.remote_edit,
         installs: !shared.no_extension_install,
         files: Files::Watched,
         // A program that looks at the tables closes them again, and nobody waits for this process to end.

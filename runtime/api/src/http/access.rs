@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::own::InstancesPage;
 use super::routes::Method;
-use crate::documents::Time;
+use crate::documents::{Time, Trust};
 use crate::operations::Role;
 
 /// A path of the service itself: one line of the table.
@@ -132,6 +132,12 @@ pub struct Me {
     pub roles: Vec<Role>,
     /// Role on each instance, such as `operate+query`; `*` stands for all instances.
     pub instances: BTreeMap<String, String>,
+    /// Rights of the project's files, of each open instance on which the caller has a role.
+    #[serde(default)]
+    pub trust: BTreeMap<String, Trust>,
+    /// Instances with the trust `full` whose files callers other than the service's user may change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote_edit: Vec<String>,
     /// Attributes that policies see; empty if no policy applies to the caller.
     pub attributes: BTreeMap<String, Value>,
     /// Names of the only operations that a narrowed token allows; absent if it allows all that its roles do.

@@ -50,6 +50,7 @@ pub(super) struct Served {
     pub(super) environment: String,
     pub(super) variables: BTreeMap<String, String>,
     pub(super) trust: Trust,
+    pub(super) remote_edit: bool,
 }
 
 impl std::fmt::Debug for Served {
@@ -189,6 +190,7 @@ impl<'f> Reading<'f> {
                 environment: self.environment(instance),
                 variables: self.variables(instance),
                 trust: instance.trust,
+                remote_edit: instance.remote_edit,
             };
             instances.push(served);
         }

@@ -1,5 +1,6 @@
 //! Tokens, the audit log and who asks: paths of the service itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use watershed_api::documents::Time;
+use watershed_api::documents::{Time, Trust};
 use watershed_api::http::ROUTES;
 use watershed_api::http::access::{
     AuditDocument, AuditLine, Authentication, Me, TokenEntry, TokenMade, TokenOrigin, TokenRequest,
@@ -26,7 +27,7 @@ use super::answers;
 use super::call::{Unanswered, read};
 use super::caller::Caller;
 use super::repeats::KeptAs;
-use super::service::Service;
+use super::service::{Served, Service};
 use super::trail::Trail;
 use super::words;
 
@@ -38,14 +39,28 @@ const TERMS_MAX: usize = 100;
 const TERM_MAX: usize = 1_024;
 
 /// Returns the caller's identity and access.
-pub(super) fn me(caller: &Caller) -> Response {
+pub(super) fn me(service: &Service, caller: &Caller) -> Response {
     let narrowing = caller.narrowing().cloned().unwrap_or_default();
+    let (mut trust, mut remote_edit) = (BTreeMap::new(), Vec::new());
+    for (name, served) in service.all() {
+        let Served::Open(open) = served else { continue };
+        if caller.on(&name).is_none() {
+            continue;
+        }
+        let of_files = open.instance.trust();
+        if of_files == Trust::Full && open.instance.allows_remote_edit() {
+            remote_edit.push(name.clone());
+        }
+        trust.insert(name, of_files);
+    }
     answers::json(&Me {
         schema: Me::SCHEMA.to_owned(),
         principal: caller.name().to_owned(),
         authentication: caller.authentication(),
         roles: caller.roles(),
         instances: roles(caller.grants()),
+        trust,
+        remote_edit,
         attributes: caller.attributes().clone(),
         operations: narrowing.operations,
         select: narrowing.select,
@@ -53,7 +68,7 @@ pub(super) fn me(caller: &Caller) -> Response {
     })
 }
 
-fn roles(grants: &Grants) -> std::collections::BTreeMap<String, String> {
+fn roles(grants: &Grants) -> BTreeMap<String, String> {
     let all = grants.iter();
     all.map(|(instance, grant)| (instance.to_owned(), grant.to_string()))
         .collect()

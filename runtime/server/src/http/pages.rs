@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::response::Response;
 use futures::future::join_all;
 use uuid::Uuid;
+use watershed_api::documents::Trust;
 use watershed_api::http::{InstancesPage, openapi};
 use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
@@ -125,7 +126,12 @@ pub(super) fn ready(
                 let message = problem.map(|problem| problem.message).unwrap_or_default();
                 format!("{name}: failed: {message}\n")
             }
-            Served::Open(open) => format!("{name}: open, {}\n", open.instance.trust().as_str()),
+            Served::Open(open) => {
+                let trust = open.instance.trust();
+                let is_edited = trust == Trust::Full && open.instance.allows_remote_edit();
+                let edited = if is_edited { ", remote edit" } else { "" };
+                format!("{name}: open, {}{edited}\n", trust.as_str())
+            }
             Served::Opening => format!("{name}: being opened\n"),
         });
     }

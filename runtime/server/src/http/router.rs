@@ -150,7 +150,11 @@ fn of_service() -> Router<Context> {
     Router::new()
         .route(
             "/v1/me",
-            get(async |caller: Extension<Caller>| access::me(&caller)),
+            get(
+                async |State(context): State<Context>, caller: Extension<Caller>| {
+                    access::me(&context.service, &caller)
+                },
+            ),
         )
         .route("/v1/tokens", get(tokens).post(make))
         .route("/v1/tokens/{id}", delete(revoke))

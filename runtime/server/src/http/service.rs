@@ -218,6 +218,21 @@ impl Service {
         })
     }
 
+    /// Refuses a change of an instance's files by anybody but the user who started the service, where files may run
+    /// programs and the operator has not allowed it. The caller's role is checked before.
+    ///
+    /// # Errors
+    /// `remote-edit-off`, and those of an instance that is not open.
+    pub fn allows_edit(&self, instance: &str, caller: &Caller) -> Result<(), Problem> {
+        let open = self.find(instance)?;
+        if caller.is_owner() || open.instance.allows_remote_edit() {
+            return Ok(());
+        }
+        let message = format!("files of `{instance}` may run programs: only the service's own user changes them");
+        Err(Problem::new(Code::RemoteEditOff, message)
+            .hint("the operator can allow it by `remote_edit: true` in the configuration"))
+    }
+
     /// Finds an open instance by name.
     ///
     /// # Errors

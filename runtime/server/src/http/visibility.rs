@@ -97,6 +97,7 @@ impl Visibility {
             | Code::AlreadyExists
             | Code::WrongState
             | Code::NotAllowed
+            | Code::RemoteEditOff
             | Code::Unauthenticated
             | Code::KeyReused
             | Code::NotBuilt

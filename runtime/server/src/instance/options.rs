@@ -45,6 +45,9 @@ pub struct Options {
     ///
     /// The working folder of the process must then be the project's, or `working_folder`.
     pub sandbox: bool,
+    /// True if callers of a service other than its own user may change the files of a project that is not confined, and
+    /// so run programs as that user; false by default.
+    pub remote_edit: bool,
     /// The empty working folder of a process that runs several projects, confined ones among them; none by default.
     ///
     /// The process makes the folder its working folder before the first project is opened.
@@ -92,6 +95,7 @@ impl Options {
             memory_limit: None,
             engine_patience: Duration::MAX,
             sandbox: false,
+            remote_edit: false,
             working_folder: None,
             extensions: None,
             installs: false,
@@ -114,6 +118,7 @@ impl fmt::Debug for Options {
             .field("variables", &self.variables.keys())
             .field("files", &self.files)
             .field("sandbox", &self.sandbox)
+            .field("remote_edit", &self.remote_edit)
             .field("selection", &self.selection)
             .finish_non_exhaustive()
     }
