@@ -144,7 +144,7 @@ impl StateFolder {
     ///
     /// # Errors
     /// When the folder is a link, or has one where this environment's state lies.
-    pub(crate) fn refuse_links(&self, project: &Path) -> Result<(), Error> {
+    pub fn refuse_links(&self, project: &Path) -> Result<(), Error> {
         if self.root != project.join(STATE_FOLDER) {
             return Ok(());
         }

@@ -75,15 +75,13 @@ fn refuse_other_folder(options: &Options) -> Result<(), RawError> {
     )))
 }
 
-/// First words of statements that no author runs in a sandbox, which are refused before the engine sees them: it reads files
-/// for some of them, and runs what it finds there.
-const REFUSED_WORDS: [&str; 9] = [
-    "call", "execute", "export", "force", "import", "install", "load", "pragma", "prepare",
+/// First words of statements that no author runs in a sandbox, which are refused before the engine sees them. Some act upon
+/// files, and could write over the state that the process has open; for others the engine reads files, and runs what it
+/// finds there.
+const REFUSED_WORDS: [&str; 12] = [
+    "attach", "call", "copy", "detach", "execute", "export", "force", "import", "install", "load", "pragma",
+    "prepare",
 ];
-
-/// First words of statements that no author runs in a process that runs several projects, which act upon files: they could
-/// write over the state that the process has open, and end it for all.
-const REFUSED_IF_SHARED: [&str; 3] = ["attach", "copy", "detach"];
 
 /// Refuses an author's statement by its first word.
 ///
@@ -92,7 +90,7 @@ const REFUSED_IF_SHARED: [&str; 3] = ["attach", "copy", "detach"];
 pub(super) fn refuse_word(sql: &str, is_shared: bool) -> Result<(), Failure> {
     let first = leading_words(sql).next().unwrap_or_default();
     let first = first.as_str();
-    match REFUSED_WORDS.contains(&first) || is_shared && REFUSED_IF_SHARED.contains(&first) {
+    match REFUSED_WORDS.contains(&first) {
         true => Err(refused_statement(sql, is_shared)),
         false => Ok(()),
     }
@@ -106,7 +104,6 @@ pub(super) fn refuse_effect(sql: &str, effect: Effect, is_shared: bool) -> Resul
     let is_permitted = match effect {
         Effect::Tables => true,
         Effect::Explained => reads(sql),
-        Effect::Files => !is_shared,
         Effect::Other => false,
     };
     match is_permitted {
@@ -117,11 +114,12 @@ pub(super) fn refuse_effect(sql: &str, effect: Effect, is_shared: bool) -> Resul
 
 fn refused_statement(sql: &str, is_shared: bool) -> Failure {
     let word = leading_words(sql).next().unwrap_or_default().to_uppercase();
+    let run = "SELECT, INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER, DROP and SET are run";
     let hint = match is_shared {
-        true => "SELECT, INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER, DROP and SET are run; for a project that the operator \
-                 trusts, the service's configuration says `trust: full`"
-            .to_owned(),
-        false => hint(),
+        true => format!(
+            "{run}; for a project that the operator trusts, the service's configuration says `trust: full`"
+        ),
+        false => format!("{run}; leave {} out for a project that you trust", option("sandbox", "")),
     };
     Failure::Sql(SqlError {
         class: CLASS.to_owned(),

@@ -31,9 +31,7 @@ pub(in crate::duckdb) enum Effect {
     Tables,
     /// Whatever the explained statement does: it may be executed.
     Explained,
-    /// Files: it copies, attaches or detaches them.
-    Files,
-    /// Anything else: calls of functions, stored statements, extensions, whole databases.
+    /// Anything else: files, calls of functions, stored statements, extensions, whole databases.
     Other,
 }
 
@@ -92,9 +90,6 @@ impl<'c> Statement<'c> {
             | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_VARIABLE_SET
             | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SET => Effect::Tables,
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN => Effect::Explained,
-            ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_COPY
-            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_ATTACH
-            | ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_DETACH => Effect::Files,
             _ => Effect::Other,
         }
     }
