@@ -26,7 +26,6 @@ use crate::projection::{Projection, Slot, Table};
 use crate::report::hints::nearest;
 use crate::report::kinds::{self, PROJECT_PARSER};
 use crate::report::{Hidden, names};
-use crate::selection::{Evaluate as _, States};
 
 /// The kind of managed resources, whose name selects a tree.
 pub(super) const MANAGED: &str = watershed_reconcilers::managed::KIND;
@@ -76,24 +75,19 @@ impl Filter {
     /// # Errors
     /// When the selection can't be read, or nothing matches it.
     pub(super) fn chosen(&self, table: &Table, scope: &Scope) -> Result<Chosen, Problem> {
-        let chosen = self.selected(table).map_err(|problem| scope.problem(problem))?;
-        let uids = match (chosen.uids, scope.among(|| table.entries())) {
-            (Some(selected), Some(allowed)) => Some(&selected & &allowed),
-            (selected, allowed) => selected.or(allowed),
-        };
-        Ok(Chosen { uids, ..chosen })
-    }
-
-    fn selected(&self, table: &Table) -> Result<Chosen, Problem> {
-        check_kinds(&self.kind, table)?;
+        check_kinds(&self.kind, table).map_err(|problem| scope.problem(problem))?;
         let selection = Selection {
             select: self.select.clone(),
             exclude: self.exclude.clone(),
         };
-        let uids = match (&self.tree, selection.is_empty()) {
-            (Some(name), _) => Some(tree(table, name)?),
-            (None, true) => None,
-            (None, false) => selection.among(&table.entries(), States::Known)?,
+        let uids = match &self.tree {
+            None if selection.is_empty() => scope.among(|| table.entries()),
+            None => scope.select(&selection, &table.entries())?,
+            Some(name) => match (tree(table, name), scope.among(|| table.entries())) {
+                (Ok(tree), Some(allowed)) => Some(&tree & &allowed),
+                (Err(_), Some(_)) => Some(BTreeSet::new()),
+                (tree, None) => Some(tree?),
+            },
         };
         Ok(Chosen {
             filter: self.clone(),

@@ -133,15 +133,12 @@ fn chosen(open: &Open, selected: &Selected, scope: &Scope) -> Result<Vec<Resourc
         select: selected.select.clone(),
         exclude: selected.exclude.clone(),
     };
-    let chosen = selection.among(&entries, States::Known);
-    let chosen = chosen.map_err(|problem| scope.problem(problem))?;
-    let allowed = scope.among(|| &entries);
+    let chosen = scope.select(&selection, &entries)?;
     let live = entries.iter().map(|entry| &entry.row);
     let live =
         live.filter(|row| !row.hidden && !row.intents.is_deleted() && row.kind.as_str() != PROJECT_PARSER);
     let meant = live
-        .filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)))
-        .filter(|row| allowed.as_ref().is_none_or(|allowed| allowed.contains(&row.uid)));
+        .filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)));
     let mut names: Vec<ResourceName> = meant
         .map(|row| ResourceName::new(row.kind.as_str(), row.name.as_str()))
         .collect();

@@ -99,6 +99,26 @@ impl Scope {
         Some(chosen.unwrap_or_default())
     }
 
+    /// Returns the selected resources in the scope; none if all are. In a scope of some, a name outside of the scope is one
+    /// that does not exist, and neither is an error: what is there would be told from what is not.
+    ///
+    /// # Errors
+    /// When the selection can't be read; and in a scope of all, when nothing matches it.
+    pub(super) fn select(
+        &self,
+        selection: &Selection,
+        entries: &[Entry],
+    ) -> Result<Option<BTreeSet<Uid>>, Problem> {
+        let Some(allowed) = self.among(|| entries) else {
+            return selection.among(entries, States::Known);
+        };
+        selection.check()?;
+        let is_own = |entry: &&Entry| allowed.contains(&entry.row.uid);
+        let own: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
+        let chosen = selection.among(&own, States::Known).unwrap_or_else(|_| Some(BTreeSet::new()));
+        Ok(Some(chosen.unwrap_or(allowed)))
+    }
+
     /// Refuses a resource outside of the scope, as one that does not exist.
     ///
     /// # Errors
