@@ -4,7 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use clap::builder::PossibleValuesParser;
+use watershed_api::http::{ROUTES, Route};
+
 use crate::values::InstanceRole;
+
+/// Returns the names of the operations that a token may be narrowed to, sorted.
+fn operations() -> Vec<&'static str> {
+    let mut names: Vec<_> = ROUTES.iter().map(Route::name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
 
 /// The arguments of `token`.
 #[derive(Debug, Args)]
@@ -53,7 +64,7 @@ pub(crate) struct TokenCreate {
     #[arg(long = "role", value_name = "INSTANCE=ROLE", required = true)]
     pub roles: Vec<InstanceRole>,
     /// Allow this operation only; may be repeated.
-    #[arg(long = "operation", value_name = "NAME")]
+    #[arg(long = "operation", value_name = "NAME", value_parser = PossibleValuesParser::new(operations()))]
     pub operations: Vec<String>,
     /// Allow these resources only, in the language of `run --select`; may be repeated.
     #[arg(short = 's', long, value_name = "WHAT")]

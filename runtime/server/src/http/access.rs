@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use watershed_api::documents::{Time, Trust};
-use watershed_api::http::ROUTES;
+use watershed_api::http::{ROUTES, Route};
 use watershed_api::http::access::{
     AuditDocument, AuditLine, Authentication, Me, TokenEntry, TokenMade, TokenOrigin, TokenRequest,
     TokenState, TokensDocument,
@@ -30,6 +30,7 @@ use super::repeats::KeptAs;
 use super::service::{Served, Service};
 use super::trail::Trail;
 use super::words;
+use crate::report::hints::nearest;
 
 /// A day, in milliseconds.
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -278,10 +279,11 @@ fn wanted(service: &Service, caller: &Caller, request: TokenRequest, now_ms: i64
             .hint("without the key it is for all that its roles allow"));
     }
     if let Some(unknown) = named.iter().find(|name| !is_operation(name)) {
-        return Err(
-            wrong(format!("there is no operation `{}`", unknown.escape_debug()))
-                .hint("`/openapi.json` has them as `x-operation` of each path"),
-        );
+        let problem = wrong(format!("there is no operation `{}`", unknown.escape_debug()));
+        return Err(match nearest(unknown, ROUTES.iter().map(Route::name)) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem.hint("`/openapi.json` has them as `x-operation` of each path"),
+        });
     }
     let is_term = |term: &String| !term.trim().is_empty() && term.len() <= TERM_MAX && !has_control(term);
     if request.select.len() > TERMS_MAX || !request.select.iter().all(is_term) {
