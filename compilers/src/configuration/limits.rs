@@ -22,8 +22,6 @@ const HEADS: [u64; 2] = [8 << 10, 1 << 20];
 const BODIES: [u64; 2] = [1 << 10, 64 << 20];
 /// The shortest time limit, in milliseconds.
 const SHORTEST_MS: u64 = 100;
-/// Keys that are reserved for later versions.
-const LATER: [&str; 1] = ["statement"];
 
 blocks! {
     /// Keys of the block `limits`.
@@ -33,6 +31,7 @@ blocks! {
         "body": Text, "The largest body of a request; 1 MiB unless set.";
         "body_time": Duration, "The time for a request's body to arrive; 30 seconds unless set.";
         "answer_time": Duration, "The time for an answer that is not a stream; 60 seconds unless set.";
+        "statement": Duration, "The time for the answer to a question for rows; 3 minutes unless set.";
         "connections": Count, "The most open connections; 4096 unless set.";
         "connections_per_address": Count, "The most open connections from one address, loopback excepted; 256 unless set.";
         "watchers": Count, "The most streams on one instance; 1000 unless set.";
@@ -57,6 +56,8 @@ pub struct Limits {
     pub body_ms: Option<u64>,
     /// Time limit for an answer that is not a stream, in milliseconds.
     pub answer_ms: Option<u64>,
+    /// Time limit of a question for rows, in milliseconds.
+    pub statement_ms: Option<u64>,
     /// The most open connections.
     pub connections: Option<u32>,
     /// The most open connections from one address.
@@ -88,6 +89,7 @@ pub(super) fn limits(fields: &mut Fields<'_>) -> Limits {
         body_bytes: bytes(&mut block, "body", BODIES),
         body_ms: milliseconds(&mut block, "body_time", SHORTEST_MS, hint),
         answer_ms: milliseconds(&mut block, "answer_time", SHORTEST_MS, hint),
+        statement_ms: milliseconds(&mut block, "statement", SHORTEST_MS, hint),
         connections: count(&mut block, "connections", NUMBERS),
         connections_per_address: count(&mut block, "connections_per_address", NUMBERS),
         watchers: count(&mut block, "watchers", NUMBERS),
@@ -97,7 +99,7 @@ pub(super) fn limits(fields: &mut Fields<'_>) -> Limits {
         requests_waiting: count(&mut block, "requests_waiting", NUMBERS),
         failed_sign_ins_per_minute: count(&mut block, "failed_sign_ins_per_minute", NUMBERS),
     };
-    finish(block, &LIMITS, &LATER);
+    finish(block, &LIMITS, &[]);
     limits
 }
 

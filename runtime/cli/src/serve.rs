@@ -9,11 +9,13 @@ mod registry;
 mod reload;
 mod tokens;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +41,8 @@ use watershed::socket::Listener;
 const STATE: &str = "service.db";
 /// Delay before a project that failed to open is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// The time that calls of an instance have to end before it is closed.
+const CALLS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Runs the command `serve`.
 pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Result<Exit, Failure> {
@@ -70,16 +74,13 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         let message = "`--auth` says that one person is let in, and the configuration's `auth` that callers have tokens";
         return Err(Failure::usage(message).hint("leave one of them out"));
     }
-    let instances = checked.instances.iter();
-    let mut instances: Vec<(String, Options)> = instances
-        .map(|served| (served.name.clone(), options(shared, served)))
-        .collect();
     // From here on relative paths lead nowhere.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
     let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
-    for (_, options) in &mut instances {
-        options.working_folder = Some(confinement.folder.clone());
-    }
+    let options = |served: &Served| Options {
+        working_folder: Some(confinement.folder.clone()),
+        ..options(shared, served)
+    };
     super::block_on(async {
         let stop = Stop::default();
         signals::stop_on_signals_but_hangup(stop.clone())?;
@@ -108,6 +109,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             }
         }
         for served in &checked.instances {
+            // Before the first answer.
             service.put_opening(&served.name);
         }
         let listening = Listening::begin(console, &place, service.clone(), &stop).await?;
@@ -122,7 +124,16 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
                 closing.cancel();
             }
         });
-        keep_all(console, &runtime, instances, reload, &service, &closing, &page_of).await;
+        let keeping = Keeping {
+            runtime,
+            service,
+            closing,
+            opening: Arc::new(Semaphore::new(2 * cores())),
+            options: &options,
+            page_of: &page_of,
+            kept: BTreeMap::new(),
+        };
+        keeping.keep_all(console, &checked.instances, reload).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
 }
@@ -184,57 +195,154 @@ enum News {
     Failed(String, Problem),
 }
 
-/// Keeps all instances open until the program stops, and closes them in time.
-async fn keep_all(
-    console: &mut Console,
-    runtime: &Runtime,
-    instances: Vec<(String, Options)>,
-    mut reload: Reload,
-    service: &Service,
-    closing: &CancellationToken,
-    page_of: &(dyn Fn(&str) -> String + Sync),
-) {
-    // Opening reads files and a catalog: more at once than cores wait for each other.
-    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
-    let opening = Arc::new(Semaphore::new(2 * cores));
-    let (tell, mut news) = tokio::sync::mpsc::channel(16);
-    let mut kept: FuturesUnordered<_> = instances
-        .into_iter()
-        .map(|(name, options)| {
-            let keeper = Keeper {
-                runtime: runtime.clone(),
-                options,
-                page: page_of(&name),
-                name,
-                service: service.clone(),
-                closing: closing.clone(),
-                opening: Arc::clone(&opening),
-                tell: tell.clone(),
-            };
-            tokio::spawn(keeper.keep())
-        })
-        .collect();
-    drop(tell);
-    loop {
-        // All are cancel-safe: what was not taken stays.
-        tokio::select! {
-            told = news.recv() => match told {
-                Some(News::Open(name)) => console.note(&format!("{name}: open\n")),
-                Some(News::Failed(name, problem)) => {
-                    console.say(&format!("{name}: failed: {}\n", problem.message));
-                    if let Some(hint) = problem.hint {
-                        console.say(&format!("  hint: {hint}\n"));
-                    }
+impl News {
+    fn tell(self, console: &mut Console) {
+        match self {
+            Self::Open(name) => console.note(&format!("{name}: open\n")),
+            Self::Failed(name, problem) => {
+                console.say(&format!("{name}: failed: {}\n", problem.message));
+                if let Some(hint) = problem.hint {
+                    console.say(&format!("  hint: {hint}\n"));
                 }
-                None => break,
-            },
-            () = reload.asked() => reload.read(console, service),
-            ended = kept.next() => if let Some(Err(panic)) = ended {
-                console.say(&format!("a project is served no more, by a defect of the program: {panic}\n"));
-            } else if ended.is_none() {
-                break;
-            },
+            }
         }
+    }
+}
+
+/// Returns the number of cores. Opening reads files and a catalog: more at once than cores wait for each other.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get)
+}
+
+/// The instances that the program keeps open.
+struct Keeping<'a> {
+    runtime: Runtime,
+    service: Service,
+    /// Token that is cancelled when all instances must be closed.
+    closing: CancellationToken,
+    opening: Arc<Semaphore>,
+    options: &'a dyn Fn(&Served) -> Options,
+    page_of: &'a (dyn Fn(&str) -> String + Sync),
+    /// Instances that are kept or being closed, by name.
+    kept: BTreeMap<String, Kept>,
+}
+
+/// An instance that is kept.
+struct Kept {
+    /// The instance as the configuration has it.
+    served: Served,
+    /// Token that is cancelled when the instance must be closed.
+    closing: CancellationToken,
+    /// The instance as it is opened once this one is closed; none if it is removed then.
+    next: Option<Served>,
+    is_leaving: bool,
+}
+
+/// The end of the task that keeps an instance, under its name.
+type Ended = (String, Result<(), tokio::task::JoinError>);
+
+impl Keeping<'_> {
+    /// Keeps all instances open until the program stops, and closes them in time.
+    async fn keep_all(mut self, console: &mut Console, instances: &[Served], mut reload: Reload) {
+        let (tell, mut news) = tokio::sync::mpsc::channel(16);
+        let mut tasks = FuturesUnordered::new();
+        for served in instances {
+            tasks.push(self.begin(served.clone(), &tell));
+        }
+        loop {
+            // All are cancel-safe: what was not taken stays.
+            tokio::select! {
+                Some(told) = news.recv() => told.tell(console),
+                () = reload.asked() => if let Some(instances) = reload.read(console, &self.service) {
+                    for served in self.change(console, instances) {
+                        tasks.push(self.begin(served, &tell));
+                    }
+                },
+                ended = tasks.next() => match ended {
+                    Some(ended) => if let Some(served) = self.end(console, ended) {
+                        tasks.push(self.begin(served, &tell));
+                    },
+                    None => break,
+                },
+            }
+        }
+        while let Ok(told) = news.try_recv() {
+            told.tell(console);
+        }
+    }
+
+    /// Begins to keep an instance.
+    fn begin(&mut self, served: Served, tell: &tokio::sync::mpsc::Sender<News>) -> BoxFuture<'static, Ended> {
+        let name = served.name.clone();
+        self.service.put_opening(&name);
+        let closing = self.closing.child_token();
+        let keeper = Keeper {
+            runtime: self.runtime.clone(),
+            options: (self.options)(&served),
+            page: (self.page_of)(&name),
+            name: name.clone(),
+            service: self.service.clone(),
+            closing: closing.clone(),
+            opening: Arc::clone(&self.opening),
+            tell: tell.clone(),
+        };
+        let kept = Kept {
+            served,
+            closing,
+            next: None,
+            is_leaving: false,
+        };
+        self.kept.insert(name.clone(), kept);
+        let task = tokio::spawn(keeper.keep());
+        Box::pin(async move { (name, task.await) })
+    }
+
+    /// Lets instances go that the configuration has no more or has otherwise, and returns the instances to begin.
+    fn change(&mut self, console: &mut Console, instances: Vec<Served>) -> Vec<Served> {
+        let mut wanted: BTreeMap<String, Served> = instances
+            .into_iter()
+            .map(|served| (served.name.clone(), served))
+            .collect();
+        for (name, kept) in &mut self.kept {
+            let next = wanted.remove(name);
+            if !kept.is_leaving && next.as_ref() == Some(&kept.served) {
+                continue;
+            }
+            console.say(&match &next {
+                None => format!("{name}: removed\n"),
+                Some(_) => format!("{name}: closed, to be opened as the configuration has it now\n"),
+            });
+            let drained: BoxFuture<'static, ()> = match &next {
+                None => Box::pin(self.service.remove(name)),
+                Some(_) => Box::pin(self.service.withdraw(name)),
+            };
+            kept.next = next;
+            if !std::mem::replace(&mut kept.is_leaving, true) {
+                let closing = kept.closing.clone();
+                tokio::spawn(async move {
+                    let _ = tokio::time::timeout(CALLS_WITHIN, drained).await;
+                    closing.cancel();
+                });
+            }
+        }
+        wanted.into_values().collect()
+    }
+
+    /// Notes that an instance is kept no more, and returns the instance that follows under its name.
+    fn end(&mut self, console: &mut Console, (name, ended): Ended) -> Option<Served> {
+        let kept = self.kept.remove(&name)?;
+        if let Err(panic) = ended {
+            console.say(&format!(
+                "{name}: served no more, by a defect of the program: {panic}\n"
+            ));
+            let problem = Problem::new(Code::Defect, "the instance has failed by a defect of the program");
+            self.service.put_failed(&name, problem);
+        }
+        if kept.is_leaving && kept.next.is_none() {
+            // It may have been opened since it was removed.
+            drop(self.service.remove(&name));
+        }
+        kept.next.filter(|_| !self.closing.is_cancelled())
     }
 }
 
@@ -332,6 +440,15 @@ impl Keeper {
             return Err(
                 Problem::new(Code::Unavailable, message).hint("the folder is tried again every few seconds")
             );
+        }
+        let working_folder = self.options.working_folder.as_ref();
+        if working_folder.is_some_and(|folder| folder.path().starts_with(root)) {
+            let message = format!(
+                "the folder for temporary files lies in the project `{}`",
+                root.display()
+            );
+            return Err(Problem::new(Code::Unavailable, message)
+                .hint("name another folder for temporary files in `TMPDIR`, and start the service again"));
         }
         let state = self
             .options

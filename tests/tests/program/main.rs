@@ -134,6 +134,7 @@ mod receiver;
 mod refusals;
 mod removals;
 mod renames;
+mod reopening;
 mod retries;
 mod samples;
 mod sandbox;

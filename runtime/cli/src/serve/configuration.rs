@@ -136,6 +136,7 @@ fn limits(set: &configuration::Limits) -> Limits {
         body_bytes: bytes(set.body_bytes, usual.body_bytes),
         body_within: time(set.body_ms, usual.body_within),
         answer_within: time(set.answer_ms, usual.answer_within),
+        statement_within: time(set.statement_ms, usual.statement_within),
         connections: number(set.connections, usual.connections),
         connections_from_one: number(set.connections_per_address, usual.connections_from_one),
         watchers: number(set.watchers, usual.watchers),
@@ -336,6 +337,13 @@ impl<'f> Reading<'f> {
         if path.is_symlink() {
             let message = format!("`{}` is a link", path.display());
             self.mistake(named, Code::InvalidValue, message, "name the file itself");
+        }
+        if !path.exists() {
+            let message = format!("can't read `{}`: there is no such file", path.display());
+            let command = "watershed token create --name root --role '*=admin' --file";
+            let hint = format!("`{command} {}` makes it, with a first token", path.display());
+            self.mistake(named, Code::Unreadable, message, &hint);
+            return None;
         }
         let bytes = self.private_file(named)?;
         let instances = read.instances.keys().map(String::as_str).collect();

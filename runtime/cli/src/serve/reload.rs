@@ -1,4 +1,4 @@
-//! The configuration, read again at SIGHUP: certificate, tokens, limits, roles and attributes take effect at once, the rest is named.
+//! The configuration, read again at SIGHUP: certificate, tokens, limits, roles, attributes and instances take effect at once, the rest is named.
 //!
 //! A file with a mistake changes nothing.
 
@@ -28,7 +28,6 @@ pub(super) struct Reload {
 #[derive(PartialEq)]
 struct Fixed {
     keys: Vec<(&'static str, String)>,
-    instances: Vec<Served>,
 }
 
 impl Fixed {
@@ -49,18 +48,16 @@ impl Fixed {
         let people = checked.people.as_ref();
         let [oidc, header] = people.map(|people| people.fixed()).unwrap_or_default();
         keys.extend([("oidc", oidc), ("header", header)]);
-        Self {
-            keys,
-            instances: checked.instances.clone(),
-        }
+        Self { keys }
     }
 
     /// Returns the keys that differ.
     fn but(&self, other: &Self) -> Vec<&'static str> {
         let pairs = self.keys.iter().zip(&other.keys);
-        let differ = pairs.filter(|(one, other)| one != other).map(|(one, _)| one.0);
-        let instances = (self.instances != other.instances).then_some("instances");
-        differ.chain(instances).collect()
+        pairs
+            .filter(|(one, other)| one != other)
+            .map(|(one, _)| one.0)
+            .collect()
     }
 }
 
@@ -88,13 +85,17 @@ impl Reload {
         }
     }
 
-    /// Reads the configuration again, and says what came of it.
-    pub(super) fn read(&self, console: &mut Console, service: &Service) {
+    /// Reads the configuration again, says what came of it, and returns the instances to keep; none if nothing changes.
+    pub(super) fn read(&self, console: &mut Console, service: &Service) -> Option<Vec<Served>> {
         let checked = match configuration::check(console, &self.file, false, Format::Text) {
             Ok(Some(checked)) => checked,
-            Ok(None) => return console.say("the configuration has mistakes: nothing was changed\n"),
+            Ok(None) => {
+                console.say("the configuration has mistakes: nothing was changed\n");
+                return None;
+            }
             Err(failure) => {
-                return console.say(&format!("{}: nothing was changed\n", failure.message()));
+                console.say(&format!("{}: nothing was changed\n", failure.message()));
+                return None;
             }
         };
         if let (Some(running), Some(read)) = (&self.tls, &checked.network.tls) {
@@ -115,5 +116,6 @@ impl Reload {
                 "  `{keys}` changed: that takes effect when the service starts again\n"
             ));
         }
+        Some(checked.instances)
     }
 }

@@ -94,13 +94,22 @@ impl Call<'_> {
     pub(super) async fn answer(&self, request: Asked) -> Result<Response, Unanswered> {
         self.trail.begin().await?;
         let (instance, gate) = (&self.open.instance, self.service.gate());
-        let within = gate.limits().answer_within;
+        let limits = gate.limits();
+        let is_question = is_question(&request);
+        let within = match is_question {
+            true => limits.statement_within,
+            false => limits.answer_within,
+        };
         let origin = format!("{} over HTTP", self.caller.name());
         let answering = on_behalf_of(origin, instance.answer(request));
         let late = || {
-            gate.count(Passed::Answer);
-            let message = format!("there was no answer within {} s", within.as_secs());
-            Problem::new(Code::OutcomeUnknown, message)
+            let (passed, code) = match is_question {
+                true => (Passed::Statement, Code::DeadlinePassed),
+                false => (Passed::Answer, Code::OutcomeUnknown),
+            };
+            gate.count(passed);
+            let message = format!("there was no answer within {} s", within.as_secs_f64());
+            Problem::new(code, message)
         };
         let answered = tokio::time::timeout(within, answering).await;
         let answer = answered.unwrap_or_else(|_| Err(late()))?;
@@ -125,7 +134,7 @@ impl Call<'_> {
             // Whoever waits when the service stops learns the id.
             tokio::select! {
                 biased;
-                () = self.service.stopping().cancelled() => {}
+                () = open.ending.cancelled() => {}
                 () = open.requests.wait(id, wait) => {}
             }
             let request = open.requests.get(&accepted.id, self.service.base()).await?;
@@ -217,7 +226,7 @@ impl Call<'_> {
                     (self.visibility, self.scope.clone()),
                     query,
                     last,
-                    self.service.stopping(),
+                    &self.open.ending,
                 )
                 .await?)
             }
@@ -336,6 +345,14 @@ fn is_work(request: &Asked) -> bool {
     matches!(
         request,
         Asked::Run(_) | Asked::Reconcile(_) | Asked::Refresh(_) | Asked::Approve(_) | Asked::Retry(_)
+    )
+}
+
+/// Returns true if the operation only runs statements that read rows.
+fn is_question(request: &Asked) -> bool {
+    matches!(
+        request,
+        Asked::Metrics(_) | Asked::MetricsBounds(_) | Asked::Call(_) | Asked::Query(_)
     )
 }
 

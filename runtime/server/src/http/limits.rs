@@ -43,6 +43,8 @@ pub struct Limits {
     pub body_within: Duration,
     /// Time limit of an answer that is not a stream. Proxies give up after a minute.
     pub answer_within: Duration,
+    /// Time limit of a caller's question for rows: a person waits a minute, a report a few.
+    pub statement_within: Duration,
     /// The most open connections, below the usual limit of open files.
     pub connections: usize,
     /// The most connections from one address. Loopback is exempt, since one user shares the address.
@@ -70,6 +72,7 @@ impl Default for Limits {
             body_bytes: 1 << 20,
             body_within: Duration::from_secs(30),
             answer_within: Duration::from_secs(60),
+            statement_within: Duration::from_secs(180),
             connections: 4_096,
             connections_from_one: 256,
             watchers: 1_000,
@@ -90,17 +93,19 @@ pub(super) enum Passed {
     Connections,
     Requests,
     SignIns,
+    Statement,
     Waiting,
     Watchers,
 }
 
 impl Passed {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Answer,
         Self::Body,
         Self::Connections,
         Self::Requests,
         Self::SignIns,
+        Self::Statement,
         Self::Waiting,
         Self::Watchers,
     ];
@@ -112,6 +117,7 @@ impl Passed {
             Self::Connections => "connections",
             Self::Requests => "requests",
             Self::SignIns => "sign_ins",
+            Self::Statement => "statement",
             Self::Waiting => "waiting",
             Self::Watchers => "watchers",
         }

@@ -541,7 +541,7 @@ impl Offered {
                         request,
                         *visibility,
                         service.base().to_owned(),
-                        service.stopping(),
+                        &open.ending,
                     )),
                     false => call.answer(request).await,
                 }

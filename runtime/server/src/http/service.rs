@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use watershed_api::documents::Health;
 use watershed_api::http::{InstanceEntry, ProblemDocument};
 use watershed_api::{Code, Problem};
@@ -58,6 +60,12 @@ pub(super) struct Open {
     pub(super) instance: Arc<Instance>,
     /// The instance's stored requests.
     pub(super) requests: Requests,
+    /// Token that is cancelled when streams on the instance have to end.
+    pub(super) ending: CancellationToken,
+    /// Tracker of the calls under way, which hold clones of this.
+    calls: TaskTracker,
+    /// Place of this clone among the calls under way.
+    _call: TaskTrackerToken,
 }
 
 impl Default for Service {
@@ -135,7 +143,27 @@ impl Service {
     pub fn put(&self, name: impl Into<String>, instance: impl Into<Arc<Instance>>) {
         let instance = instance.into();
         let requests = Requests::open(&instance, Arc::clone(&self.gate));
-        self.set(name.into(), Served::Open(Open { instance, requests }));
+        let calls = TaskTracker::new();
+        let open = Open {
+            instance,
+            requests,
+            ending: self.stopping.child_token(),
+            _call: calls.token(),
+            calls,
+        };
+        self.set(name.into(), Served::Open(open));
+    }
+
+    /// Removes an instance. Its streams end, and for new calls it does not exist. The result waits until the calls that are
+    /// under way have ended; the instance may be closed then.
+    pub fn remove(&self, name: &str) -> impl Future<Output = ()> + Send + 'static + use<> {
+        ended(self.instances.write().unpoisoned().remove(name))
+    }
+
+    /// Withdraws an instance that will be opened anew, as [`remove`](Self::remove) does; new calls are told to ask again.
+    pub fn withdraw(&self, name: &str) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let mut instances = self.instances.write().unpoisoned();
+        ended(instances.insert(name.to_owned(), Served::Opening))
     }
 
     /// Announces an instance that is being opened. The service is not ready before that has succeeded or failed.
@@ -286,6 +314,23 @@ impl Service {
             });
         }
         entries
+    }
+}
+
+/// Ends the streams on an instance that the service does not have any more, and waits for the calls that are under way.
+fn ended(served: Option<Served>) -> impl Future<Output = ()> + Send + 'static {
+    let calls = match served {
+        Some(Served::Open(open)) => {
+            open.ending.cancel();
+            open.calls.close();
+            Some(open.calls.clone())
+        }
+        _ => None,
+    };
+    async move {
+        if let Some(calls) = calls {
+            calls.wait().await;
+        }
     }
 }
 
