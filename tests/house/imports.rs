@@ -127,6 +127,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-dialect",
             "watershed-drivers",
             "watershed-locks",
+            "watershed-lsp",
             "watershed-managers",
             "watershed-metrics",
             "watershed-outputs",
@@ -208,7 +209,7 @@ const PURE: &[(&str, &[&str])] = &[
     ),
     ("watershed-proto", &["tokio", "duckdb", "sqlx"]),
     // The library has nothing of the command line.
-    ("watershed", &["clap", "watershed-cli", "watershed-lsp"]),
+    ("watershed", &["clap", "watershed-cli"]),
     (
         "watershed-schedule",
         &[

@@ -30,6 +30,12 @@ pub enum Code {
     Unauthenticated,
     /// An idempotency key was used for another call.
     KeyReused,
+    /// A change needs the version of the file that it replaces.
+    VersionRequired,
+    /// A file has another version than the one that a change replaces.
+    StaleVersion,
+    /// The files come from git, and are changed there.
+    OwnedByGit,
     /// A file of the project, its SQL or a resource has an error.
     ProjectError,
     /// Nothing was built yet, so there is nothing to ask.
@@ -48,6 +54,8 @@ pub enum Code {
     Unattended,
     /// A file, a disk or the system does not let it be done at present.
     Unavailable,
+    /// The disk is full, so that nothing was changed.
+    NoSpace,
     /// The one who asked broke off.
     Interrupted,
     /// Stored state can't be read: it is damaged or a newer version wrote it.
@@ -76,7 +84,7 @@ const fn line(code: Code, name: &'static str, exit: Exit, http: u16, is_retryabl
 }
 
 /// The table of codes, one line each, in the order of the enum.
-const TABLE: [Line; 21] = [
+const TABLE: [Line; 25] = [
     line(Code::UnknownName, "unknown-name", Exit::Usage, 404, false),
     line(Code::AmbiguousName, "ambiguous-name", Exit::Usage, 400, false),
     line(Code::BadArgument, "bad-argument", Exit::Usage, 400, false),
@@ -86,6 +94,9 @@ const TABLE: [Line; 21] = [
     line(Code::RemoteEditOff, "remote-edit-off", Exit::Usage, 403, false),
     line(Code::Unauthenticated, "unauthenticated", Exit::Usage, 401, false),
     line(Code::KeyReused, "key-reused", Exit::Usage, 422, false),
+    line(Code::VersionRequired, "version-required", Exit::Usage, 428, false),
+    line(Code::StaleVersion, "stale-version", Exit::Usage, 412, false),
+    line(Code::OwnedByGit, "owned-by-git", Exit::Usage, 409, false),
     line(
         Code::ProjectError,
         "project-error",
@@ -101,6 +112,7 @@ const TABLE: [Line; 21] = [
     line(Code::Stopping, "stopping", Exit::NotNow, 503, true),
     line(Code::Unattended, "unattended", Exit::NotNow, 503, true),
     line(Code::Unavailable, "unavailable", Exit::NotNow, 503, true),
+    line(Code::NoSpace, "no-space", Exit::NotNow, 507, true),
     line(Code::Interrupted, "interrupted", Exit::Interrupted, 499, true),
     line(
         Code::StateUnreadable,

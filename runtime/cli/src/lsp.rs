@@ -9,17 +9,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
-use watershed_api::documents::{ResourceDocument, Time};
-use watershed_api::operations::ops;
-use watershed_api::request::{QueryRequest, StatusRequest};
-use watershed_api::{Exit, Operation as _, Reply, Request};
-use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
-use watershed_dialect::ENGINE;
-use watershed_drivers::olap::{Statement, Statements as _};
+use watershed_api::{Exit, Reply, Request};
+use watershed_compilers::{FileEvent, Project, SqlParser};
 use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
 use watershed_locks::Unpoisoned;
-use watershed_lsp::{Column, Facts, Frames, Handle, Host, Redactor, ResourceStatus, Server};
+use watershed_lsp::{Facts, Frames, Handle, Host, Redactor, Server};
 use watershed_outputs::sql_parser::EngineParser;
 use watershed_reconcilers::project_parser::folder::{Folder, is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::Scope;
@@ -28,8 +23,7 @@ use super::args::{Lsp, Shared};
 use super::failure::Failure;
 use super::project::{Location, is_project};
 use super::session::{self, Purpose, Session};
-use crate::render::units;
-use watershed::program::{AtRest, Hold};
+use watershed::program::{AtRest, Hold, editor};
 use watershed::socket::Service as _;
 
 /// The time after which the columns of outputs are read again.
@@ -40,10 +34,6 @@ const FRESH: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The time for which changed paths are gathered, so that those of one save are reported together.
 const GATHERING: Duration = Duration::from_millis(50);
-/// Most columns of outputs that are read: those of the largest projects.
-const MOST_COLUMNS: u64 = 200_000;
-/// The time that the engine has to list the columns.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest parse cache that is read, in bytes: more than that of the largest project.
 const LARGEST_CACHE: usize = 256 << 20;
 
@@ -202,30 +192,10 @@ impl Outputs {
             return Some(Facts::default());
         }
         let mut facts = Facts::default();
-        let status = StatusRequest {
-            all: true,
-            ..StatusRequest::default()
-        };
-        self.ask(ops::Status::request(status), |reply| {
-            if let Reply::Done(answer) = reply
-                && let Some(document) = ops::Status::output(*answer)
-            {
-                let statuses = document.resources.iter().filter_map(resource_status);
-                facts.statuses.extend(statuses);
-            }
-        })
-        .await?;
-        let columns = QueryRequest {
-            sql: ENGINE.write(&Statement::Catalog),
-            limit: Some(MOST_COLUMNS),
-            timeout_ms: u64::try_from(PATIENCE.as_millis()).ok(),
-        };
-        self.ask(ops::Query::request(columns), |reply| {
-            if let Reply::Rows(rows) = reply {
-                rows.iter().for_each(|row| add_column(&mut facts, row));
-            }
-        })
-        .await?;
+        for question in editor::questions() {
+            self.ask(question, |reply| editor::hear(&mut facts, reply))
+                .await?;
+        }
         Some(facts)
     }
 
@@ -256,35 +226,6 @@ impl Outputs {
             }
         }
         is_answered.then_some(())
-    }
-}
-
-fn resource_status(document: &ResourceDocument) -> Option<(ResourceKey, ResourceStatus)> {
-    let key = ResourceKey::new(Kind::read(&document.kind)?, &document.name);
-    let last_run = document.last_run.as_ref().map(|run| {
-        format!(
-            "{}: {}, {}",
-            units::ago(run.started_at, Time::now()),
-            run.outcome.as_str(),
-            units::duration(run.duration_ms)
-        )
-    });
-    let status = ResourceStatus {
-        health: document.health.as_str().replace('_', " "),
-        last_run,
-        error: document.error.as_ref().map(|error| error.message.clone()),
-    };
-    Some((key, status))
-}
-
-fn add_column(facts: &mut Facts, row: &[serde_json::Value]) {
-    let text = |at: usize| row.get(at).and_then(serde_json::Value::as_str);
-    if let (Some(table), Some(name), Some(data_type)) = (text(0), text(1), text(2)) {
-        let columns = facts.columns.entry(table.to_lowercase()).or_default();
-        columns.push(Column {
-            name: name.to_owned(),
-            data_type: data_type.to_owned(),
-        });
     }
 }
 

@@ -47,9 +47,7 @@ impl Location {
         let state = StateFolder::new(state_root, &state_name).map_err(|error| state_problem(&error))?;
         if shared.sandbox {
             // Before anything is locked or made there: it would be made where the link leads.
-            state
-                .refuse_links(&root)
-                .map_err(|error| state_problem(&error))?;
+            state.refuse_links(&root).map_err(|error| state_problem(&error))?;
             std::env::set_current_dir(&root).map_err(|error| unreadable(&root, error))?;
         }
         let variables = shared

@@ -55,6 +55,13 @@ pub const BACKUP_CRASH_POINTS: &[&str] = &[
     "restore::before_end",
 ];
 
+/// Crash points of changes to a project's files over HTTP.
+pub const FILE_CRASH_POINTS: &[&str] = &[
+    "files::before_rename",
+    "files::after_rename",
+    "files::before_delete",
+];
+
 /// The crash points around a transaction's commit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
@@ -76,9 +83,14 @@ pub(crate) use around;
 /// Kills the process if this crash point is armed.
 pub fn point(name: &'static str) {
     debug_assert!(
-        [CRASH_POINTS, REMOTE_CRASH_POINTS, BACKUP_CRASH_POINTS]
-            .iter()
-            .any(|points| points.contains(&name)),
+        [
+            CRASH_POINTS,
+            REMOTE_CRASH_POINTS,
+            BACKUP_CRASH_POINTS,
+            FILE_CRASH_POINTS
+        ]
+        .iter()
+        .any(|points| points.contains(&name)),
         "crash point `{name}` is not listed"
     );
     #[cfg(feature = "crash-points")]

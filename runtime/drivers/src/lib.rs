@@ -35,4 +35,6 @@ pub fn parser() -> Box<dyn olap::Parser> {
     Box::new(duckdb::Parser::new())
 }
 
-pub use crash::{BACKUP_CRASH_POINTS, CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point};
+pub use crash::{
+    BACKUP_CRASH_POINTS, CRASH_POINTS, FILE_CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point,
+};

@@ -38,6 +38,14 @@ impl Document {
         }
     }
 
+    /// Returns the number of bytes that are kept of the text.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.text {
+            Text::Known(text) => text.len(),
+            Text::TooLarge(_) => 0,
+        }
+    }
+
     /// Applies an edit of the editor to the text.
     pub(crate) fn edit(&mut self, change: TextDocumentContentChangeEvent) {
         let Some(range) = change.range else {

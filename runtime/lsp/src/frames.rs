@@ -4,14 +4,14 @@
 //! reads message by message, and ends the conversation at one that is larger than any editor's.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read},
+    io::{self, BufRead as _, BufReader, Read, Write},
     pin::Pin,
     task::{Context, Poll},
     thread,
 };
 
 use futures::{
-    AsyncRead, SinkExt as _, StreamExt as _, TryStreamExt as _, channel::mpsc, executor::block_on,
+    AsyncRead, SinkExt as _, Stream, StreamExt as _, TryStreamExt as _, channel::mpsc, executor::block_on,
     stream::IntoAsyncRead,
 };
 
@@ -50,6 +50,61 @@ impl Frames {
         // An empty frame is the end of the pipe.
         let frames = receiver.boxed();
         Ok(Self(frames.into_async_read()))
+    }
+}
+
+impl Frames {
+    /// Takes messages that come without headers, from a connection that keeps them apart and bounds them.
+    pub fn of_messages(messages: impl Stream<Item = Vec<u8>> + Send + 'static) -> Self {
+        let frames = messages.map(|message| {
+            let mut frame = format!("Content-Length: {}\r\n\r\n", message.len()).into_bytes();
+            frame.extend(message);
+            Ok(frame)
+        });
+        Self(frames.boxed().into_async_read())
+    }
+}
+
+/// A writer that hands messages on one by one, without their headers.
+pub struct Messages<F> {
+    send: F,
+    /// Bytes that are no whole message yet.
+    waiting: Vec<u8>,
+}
+
+impl<F: FnMut(Vec<u8>) -> io::Result<()>> Messages<F> {
+    /// Creates a writer that hands messages to `send`, whose errors end the conversation.
+    pub fn new(send: F) -> Self {
+        Self {
+            send,
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl<F: FnMut(Vec<u8>) -> io::Result<()>> Write for Messages<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() as u64 > MOST_HEADER + MOST_BYTES {
+            return Err(invalid("the server wrote a message that is too large"));
+        }
+        loop {
+            let mut rest = BufReader::new(self.waiting.as_slice());
+            // What the server writes is well-formed: an error means that the rest is still to come.
+            let Ok(frame) = frame(&mut rest) else {
+                return Ok(bytes.len());
+            };
+            let head = frame.windows(4).position(|end| end == b"\r\n\r\n");
+            let Some(head) = head else {
+                return Ok(bytes.len());
+            };
+            self.waiting.drain(..frame.len());
+            (self.send)(frame.get(head + 4..).unwrap_or_default().to_vec())?;
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -121,6 +176,25 @@ mod tests {
             b"Content-Length: 2\r\n\r\n{}"
         );
         assert!(read("").expect("the end").is_empty());
+    }
+
+    #[test]
+    fn messages_are_handed_on_without_their_headers_however_they_are_cut() {
+        let mut told = Vec::new();
+        let mut messages = Messages::new(|message| {
+            told.push(message);
+            Ok(())
+        });
+        for byte in b"Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]Content-" {
+            messages.write_all(&[*byte]).expect("it is taken");
+        }
+        messages
+            .write_all(b"Length: 1\r\n\r\n1Content-Length: 1\r\n\r\n2")
+            .expect("it is taken");
+        assert_eq!(
+            told,
+            [b"{}".to_vec(), b"[1]".to_vec(), b"1".to_vec(), b"2".to_vec()]
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use async_lsp::lsp_types::Url;
 use watershed_compilers::{FileEvent, Options, Project, ResourceKey, SqlParser};
 
 use crate::handle::Handle;
@@ -21,6 +22,33 @@ pub type Redactor = Box<dyn Fn(&str) -> String>;
 pub trait Host: Send {
     /// Returns the project's folder.
     fn root(&self) -> &Path;
+
+    /// Returns the path within the project for an address; none if it lies outside the project.
+    ///
+    /// Where addresses are not those of files, no part of the path may be empty or lead up.
+    fn path(&self, uri: &Url) -> Option<String> {
+        let (file, root) = (uri.to_file_path().ok()?, self.root());
+        let below = match file.strip_prefix(root) {
+            Ok(below) => below.to_owned(),
+            // The editor came through a link.
+            Err(_) => {
+                let folder = file.parent()?.canonicalize().ok()?;
+                folder.join(file.file_name()?).strip_prefix(root).ok()?.to_owned()
+            }
+        };
+        let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
+        Some(parts.collect::<Vec<_>>().join("/")).filter(|path| !path.is_empty())
+    }
+
+    /// Returns the address of a file; none if its path makes no address.
+    fn uri(&self, path: &str) -> Option<Url> {
+        Url::from_file_path(self.root().join(path)).ok()
+    }
+
+    /// Returns the bounds of what an editor may have open.
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
+    }
 
     /// Returns the options with which the project is compiled.
     fn options(&self) -> Options;
@@ -42,6 +70,24 @@ pub trait Host: Send {
 
     /// Returns the facts about the project's outputs, which may be slightly out of date. Does not block.
     fn facts(&self) -> Arc<Facts>;
+}
+
+/// The bounds of the open documents that replace their files. Documents beyond them are compiled as saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The largest number of documents.
+    pub documents: usize,
+    /// The largest number of bytes of all documents.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            documents: 2_000,
+            bytes: 1 << 30,
+        }
+    }
 }
 
 /// The known facts about a project's outputs.

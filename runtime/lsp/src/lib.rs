@@ -29,7 +29,8 @@ mod server;
 mod ways;
 mod workspace;
 
-pub use frames::Frames;
+pub use async_lsp::lsp_types::Url;
+pub use frames::{Frames, Messages};
 pub use handle::Handle;
-pub use host::{Column, Facts, Host, Opener, Redactor, ResourceStatus};
+pub use host::{Bounds, Column, Facts, Host, Opener, Redactor, ResourceStatus};
 pub use server::{ServeError, Server};

@@ -5,16 +5,12 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    path::Path,
 };
 
 use async_lsp::lsp_types::{TextDocumentContentChangeEvent, TextDocumentItem, Url};
 use watershed_compilers::{FileEvent, Project, is_relevant};
 
 use crate::{document::Document, host::Host};
-
-/// The largest number of open documents that replace their files. Further documents are compiled as saved.
-const MOST_DOCUMENTS: usize = 2_000;
 
 /// The project that an editor works on.
 pub(crate) struct Workspace {
@@ -57,24 +53,14 @@ impl Workspace {
 
     /// Returns the path within the project for an address; none if it lies outside the project.
     pub(crate) fn path(&self, uri: &Url) -> Option<String> {
-        let file = uri.to_file_path().ok()?;
-        let root = self.host.root();
-        let below = match file.strip_prefix(root) {
-            Ok(below) => below.to_owned(),
-            // The editor came through a link.
-            Err(_) => {
-                let folder = file.parent()?.canonicalize().ok()?;
-                folder.join(file.file_name()?).strip_prefix(root).ok()?.to_owned()
-            }
-        };
-        Some(relative(&below)).filter(|path| !path.is_empty())
+        self.host.path(uri)
     }
 
     /// Returns the editor's address of a file; none if its path makes no address.
     pub(crate) fn uri(&self, path: &str) -> Option<Url> {
         match self.open.get(path) {
             Some(document) => Some(document.uri.clone()),
-            None => Url::from_file_path(self.host.root().join(path)).ok(),
+            None => self.host.uri(path),
         }
     }
 
@@ -106,14 +92,29 @@ impl Workspace {
         let Some(path) = self.path(&document.uri).filter(|path| is_relevant(path)) else {
             return;
         };
-        if self.open.len() >= MOST_DOCUMENTS && !self.open.contains_key(&path) {
+        let is_one_more = self.open.len() >= self.host.bounds().documents && !self.open.contains_key(&path);
+        let opened = Document::new(document.uri, document.version, document.text);
+        let event = opened.event(&path);
+        if is_one_more {
             tracing::warn!(path, "too many open documents: the file counts as it is saved");
             return;
         }
-        let opened = Document::new(document.uri, document.version, document.text);
-        let event = opened.event(&path);
-        self.open.insert(path, opened);
-        self.apply(vec![event]);
+        self.open.insert(path.clone(), opened);
+        self.apply_within_bounds(path, event);
+    }
+
+    /// Compiles a document's text, unless the texts of all documents have become too large: then its file counts.
+    fn apply_within_bounds(&mut self, path: String, event: FileEvent) {
+        let bytes: usize = self.open.values().map(Document::bytes).sum();
+        if bytes <= self.host.bounds().bytes {
+            return self.apply(vec![event]);
+        }
+        tracing::warn!(
+            path,
+            "the open documents are too large: the file counts as it is saved"
+        );
+        self.open.remove(&path);
+        self.apply_as_saved(path);
     }
 
     /// Applies edits to a document, and compiles it.
@@ -127,7 +128,7 @@ impl Workspace {
             document.edit(change);
         }
         let event = document.event(&path);
-        self.apply(vec![event]);
+        self.apply_within_bounds(path, event);
     }
 
     /// Compiles the file of a document again in place of its text, as the document is closed.
@@ -136,6 +137,10 @@ impl Workspace {
             return;
         };
         self.open.remove(&path);
+        self.apply_as_saved(path);
+    }
+
+    fn apply_as_saved(&mut self, path: String) {
         let file = self.files.get(&path).cloned();
         let event = file.unwrap_or_else(|| FileEvent::Removed { path: path.clone() });
         self.apply(vec![event]);
@@ -162,12 +167,6 @@ impl Workspace {
     pub(crate) fn version(&self, path: &str) -> Option<i32> {
         self.open.get(path).map(|document| document.version)
     }
-}
-
-/// Returns the path with `/` between its parts, as the compiler writes paths.
-fn relative(below: &Path) -> String {
-    let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
-    parts.collect::<Vec<_>>().join("/")
 }
 
 fn path_of(event: &FileEvent) -> &str {

@@ -389,6 +389,13 @@ pub fn redact(diagnostics: &mut [Diagnostic], secrets: &Secrets) {
     }
 }
 
+/// Returns the reason why the declarations of a project must not be applied, if there is one.
+#[must_use]
+pub fn refusal(project: &watershed_compilers::Project) -> Option<Error> {
+    let diagnostics: Vec<Diagnostic> = project.diagnostics().iter().map(to_proto).collect();
+    held_back(project.trust(), &diagnostics)
+}
+
 /// Returns the reason why a parse must not be applied, if there is one: the first finding about the manifest, or a
 /// fault of the listing.
 fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {

@@ -13,6 +13,8 @@
 //! owns a state folder is no part of the library.
 
 mod backup;
+#[cfg(feature = "http")]
+pub mod editor;
 mod hiding;
 #[cfg(feature = "http")]
 pub mod http;
@@ -31,6 +33,7 @@ pub mod program;
 #[doc(hidden)]
 pub mod socket;
 pub mod state_folder;
+pub mod units;
 
 pub use instance::{Directory, Files, Instance, Links, Options, Runtime, Viewer, unfinished};
 pub use instance::{directory, links};

@@ -79,6 +79,21 @@ impl Client {
         response.unwrap_or_else(|| panic!("{method} {path} was not answered"))
     }
 
+    /// Puts a file to a path.
+    pub(crate) async fn put(self, path: &str, headers: &[(&str, &str)], file: &[u8]) -> Response {
+        let mut call = format!(
+            "PUT {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n",
+            file.len()
+        );
+        for (name, value) in headers {
+            call.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let mut call = (call + "\r\n").into_bytes();
+        call.extend(file);
+        let response = self.raw(&call).await;
+        response.unwrap_or_else(|| panic!("PUT {path} was not answered"))
+    }
+
     /// Reads a path.
     pub(crate) async fn get(self, path: &str) -> Response {
         self.send("GET", path, &[], None).await

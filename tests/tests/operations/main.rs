@@ -11,6 +11,8 @@
 //! | `clients` | clients that generators make, and those that people use |
 //! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
+//! | `edits` | files that callers write, delete and rename |
+//! | `editor` | the language server over a WebSocket |
 //! | `events` | events of others, and what programs write |
 //! | `files` | files of the project over HTTP |
 //! | `doors` | strangers at the door of the service over HTTP |
@@ -20,6 +22,7 @@
 //! | `roles` | what each role may do and see over HTTP |
 //! | `scopes` | narrowed callers, and the history of who asked |
 //! | `secrets` | planted secrets, which no answer has |
+//! | `socket` | a WebSocket, frame by frame |
 //! | `stream` | the stream of changes, which misses nothing |
 //! | `table` | the same answer wherever the project is, each with its schema |
 //! | `versions` | the API as its first version began |
@@ -32,6 +35,8 @@ mod client;
 mod clients;
 mod codes;
 mod doors;
+mod editor;
+mod edits;
 mod events;
 mod files;
 mod http;
@@ -42,6 +47,7 @@ mod project;
 mod roles;
 mod scopes;
 mod secrets;
+mod socket;
 mod stream;
 mod table;
 mod versions;

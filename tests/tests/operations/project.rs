@@ -22,6 +22,9 @@ pub(crate) const SECRET: &str = "S3CR'ET\"pl/ant ed&9x";
 /// The name that stands in its place.
 pub(crate) const NAME: &str = "[PLANTED]";
 
+/// The variables of the project, with the secret.
+pub(crate) const VARIABLES: &str = "PLANTED=\"S3CR'ET\\\"pl/ant ed&9x\"\n";
+
 /// A service that says something and waits.
 pub(crate) const STEADY: &str =
     "type: service\nrun: echo begun; exec sleep 100000\nreplicas: 1\nstop: {grace: 1s}\n";
@@ -33,7 +36,7 @@ const FILES: &[(&str, &str)] = &[
          \x20 observe: {command: [sh, thing.sh, observe]}\n  steps:\n    active: {command: [sh, thing.sh, active], attempts: 1}\n\
          \x20   gone: {command: [sh, thing.sh, gone], attempts: 1}\n",
     ),
-    (".env", "PLANTED=\"S3CR'ET\\\"pl/ant ed&9x\"\n"),
+    (".env", VARIABLES),
     (
         "thing.sh",
         "case $1 in observe) printf '{\"stage\": \"%s\"}' \"$(cat thing 2>/dev/null || echo absent)\";; *) echo \"$1\" > thing;; esac\n",
@@ -106,6 +109,17 @@ impl Place {
             place.write(file, text);
         }
         place
+    }
+
+    /// A copy of another project.
+    pub(crate) fn of(project: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let root = folder.path().join("shop");
+        copy(project, &root);
+        Self {
+            _folder: folder,
+            root,
+        }
     }
 
     /// The folder of the project.

@@ -4,15 +4,15 @@ use axum::http::request::Parts;
 use serde_json::{Value, json};
 use watershed::Code;
 use watershed::api::Problem;
-use watershed::api::http::{Method, ROUTES, Route};
+use watershed::api::http::{ROUTES, Route};
 use watershed::http::{Caller, Grant, Grants, Narrowing};
 
-use crate::client::{Client, Response};
-use crate::http::{SHOP, Served, call};
+use crate::client::Response;
+use crate::http::{SHOP, Served, call, send};
 use crate::project::Place;
 
 /// The header by which the tests say who asks: `ROLE[@INSTANCE]`.
-const CALLER: &str = "x-caller";
+pub(crate) const CALLER: &str = "x-caller";
 /// The header with attributes for policies, in JSON.
 const ATTRIBUTES: &str = "x-attributes";
 /// The header with the limits of a narrowed token, in JSON: `{"operations": [...], "select": [...]}`.
@@ -42,21 +42,6 @@ pub(crate) fn told(head: &Parts) -> Result<Caller, Problem> {
         });
     }
     Ok(caller)
-}
-
-/// Sends a route's call with these headers.
-pub(crate) async fn send(
-    client: Client,
-    route: &Route,
-    path: &str,
-    body: &Value,
-    headers: &[(&str, &str)],
-) -> Response {
-    match route.method {
-        Method::Get => client.send("GET", path, headers, None).await,
-        Method::Delete => client.send("DELETE", path, headers, None).await,
-        Method::Post => client.send("POST", path, headers, Some(body)).await,
-    }
 }
 
 /// All roles, the least first.

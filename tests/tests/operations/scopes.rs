@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use watershed::api::http::ROUTES;
 
-use crate::http::{SHOP, Served, call};
+use crate::http::{SHOP, Served, call, send};
 use crate::project::Place;
-use crate::roles::{send, told};
+use crate::roles::told;
 
 const CALLER: &str = "x-caller";
 const NARROWED: &str = "x-narrowed";
@@ -115,19 +115,37 @@ async fn s_api14_a_token_narrowed_to_resources_names_and_finds_no_others() {
     }
     assert!(troubles.is_empty(), "{}", troubles.join("\n"));
     // Nor by what a selection or a tree answers.
-    for ask in ["select=NAME", "select=NAME%2B", "select=tested&select=NAME", "exclude=NAME", "tree=NAME"] {
+    for ask in [
+        "select=NAME",
+        "select=NAME%2B",
+        "select=tested&select=NAME",
+        "exclude=NAME",
+        "tree=NAME",
+    ] {
         let answer = async |name: &str| {
             let answer = get(&format!("/resources?{}", ask.replace("NAME", name))).await;
             (answer.status, answer.json())
         };
         let (there, nowhere) = (answer("late").await, answer("lath").await);
-        assert_eq!((there.0, names(&there.1)), (nowhere.0, names(&nowhere.1)), "{ask}");
+        assert_eq!(
+            (there.0, names(&there.1)),
+            (nowhere.0, names(&nowhere.1)),
+            "{ask}"
+        );
         assert_eq!(there.0, 200, "{ask}");
-        assert_eq!(answer("thing").await.1["resources"], nowhere.1["resources"], "{ask}");
+        assert_eq!(
+            answer("thing").await.1["resources"],
+            nowhere.1["resources"],
+            "{ask}"
+        );
     }
     for ask in ["late", "lath", "late+"] {
         let touched = post("/resources:pause", json!({"select": [ask]})).await;
-        assert_eq!((touched.status, &touched.json()["confirm"]), (200, &json!(0)), "{ask}");
+        assert_eq!(
+            (touched.status, &touched.json()["confirm"]),
+            (200, &json!(0)),
+            "{ask}"
+        );
     }
     assert_eq!(get("/resources?select=state:nonsense").await.status, 400);
     let paused = post("/resources:pause", json!({})).await.json();

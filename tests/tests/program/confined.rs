@@ -107,10 +107,20 @@ fn a_state_that_is_a_link_is_refused_before_anything_is_made_where_it_leads() {
             fs::create_dir(sandbox.path().join(".watershed")).unwrap();
         }
         symlink(elsewhere.path(), sandbox.path().join(link)).unwrap();
-        for arguments in [&["run"][..], &["status"], &["query", "SELECT 1"], &["validate"], &["doctor"]] {
+        for arguments in [
+            &["run"][..],
+            &["status"],
+            &["query", "SELECT 1"],
+            &["validate"],
+            &["doctor"],
+        ] {
             let said = sandbox.call(&[arguments, &["--sandbox"]].concat());
             assert_ne!(said.code, Some(0), "{link} {arguments:?}: {}", said.stdout);
-            assert!(said.stderr.contains("link"), "{link} {arguments:?}: {}", said.stderr);
+            assert!(
+                said.stderr.contains("link"),
+                "{link} {arguments:?}: {}",
+                said.stderr
+            );
             let made: Vec<_> = fs::read_dir(elsewhere.path()).unwrap().collect();
             assert!(made.is_empty(), "{link} {arguments:?}: {made:?}");
         }

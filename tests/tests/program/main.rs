@@ -24,6 +24,7 @@
 //! | `docker` | the backend of containers alone, against a real engine |
 //! | `ducklakes` | sources in DuckLakes, as they are and as they were |
 //! | `ducklake_outputs` | models whose rows are written to a DuckLake |
+//! | `edited` | files that are edited over HTTP, by a process that dies or has a full disk |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
@@ -95,6 +96,7 @@ mod deliveries;
 mod docker;
 mod ducklake_outputs;
 mod ducklakes;
+mod edited;
 mod editors;
 mod engines;
 mod exports;

@@ -495,7 +495,10 @@ fn s_api45_at_a_hangup_roles_are_read_again_and_a_file_with_a_mistake_changes_no
     service.hang_up();
     service.line("the configuration was read again");
     let restart = service.line("when the service starts again");
-    assert!(restart.contains("`hosts`") && !restart.contains("instances"), "{restart}");
+    assert!(
+        restart.contains("`hosts`") && !restart.contains("instances"),
+        "{restart}"
+    );
     service.line("ops: open");
     assert_eq!(roles(&service), json!(["read", "operate"]));
     fs::remove_file(project.path().join("server.yaml")).expect("it is there");

@@ -92,15 +92,25 @@ fn s_api45_instances_are_added_removed_and_opened_anew_at_a_hangup() {
     // Nobody else noticed.
     let mut kept = kept;
     assert_eq!(service.ask("GET", "/v1/instances/kept/resources", "").0, 200);
-    let run = service.ask("POST", "/v1/instances/kept/resources/model/a/refresh", "content-type: application/json\r\n");
+    let run = service.ask(
+        "POST",
+        "/v1/instances/kept/resources/model/a/refresh",
+        "content-type: application/json\r\n",
+    );
     assert_eq!(run.0, 202, "{}", run.2);
     let mut line = String::new();
     while !line.contains("event: status") && !line.contains("event: changed") {
         line.clear();
-        assert!(kept.read_line(&mut line).expect("a line") > 0, "the stream goes on");
+        assert!(
+            kept.read_line(&mut line).expect("a line") > 0,
+            "the stream goes on"
+        );
     }
     // One that was removed may come back, also with one that takes the folder of another.
-    project.write("server.yaml", &configured(&[KEPT, GONE, "  twin: {project: added}\n"]));
+    project.write(
+        "server.yaml",
+        &configured(&[KEPT, GONE, "  twin: {project: added}\n"]),
+    );
     service.hang_up();
     service.line("added: removed");
     while service.ask("GET", "/v1/instances/twin/resources", "").0 != 200 {}

@@ -26,8 +26,12 @@ pub(crate) struct Serving {
 impl Serving {
     /// Begins a command that answers over HTTP, and waits for its address.
     pub(crate) fn begin(project: &Sandbox, arguments: &[&str]) -> Self {
-        let mut child = project
-            .command(arguments)
+        Self::of(project.command(arguments))
+    }
+
+    /// Begins a command as it is put together, and waits for its address.
+    pub(crate) fn of(mut command: std::process::Command) -> Self {
+        let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::access::{SERVICE_PATHS, ServicePath};
 use super::forms::Selected;
 use super::own::{
-    Accepted, DiagnosticsDocument, EventsTaken, FilesDocument, Page, ProblemDocument, RequestDocument,
-    Touched, TreeDocument,
+    Accepted, DiagnosticsDocument, EventsTaken, FileChange, FileRename, FileTexts, FilesDocument, Page,
+    ProblemDocument, RequestDocument, Touched, TreeDocument,
 };
 use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
 use crate::documents::{ResourceDocument, RunDocument};
@@ -170,8 +170,23 @@ impl Writer {
                     "The ETag of the version that the caller has, which is answered with 304.",
                 ));
             }
-            if own == Own::Events {
-                described["requestBody"] = json!({ "required": true, "content": events() });
+            if let Own::WriteFile | Own::DeleteFile = own {
+                parameters.push(header(
+                    "If-Match",
+                    "The ETag of the version that is replaced or deleted.",
+                ));
+            }
+            if let Own::WriteFile | Own::WriteVariables = own {
+                parameters.push(header(
+                    "If-None-Match",
+                    "`*` writes only where there is no such file.",
+                ));
+            }
+            if own == Own::RenameFile {
+                parameters.push(header("If-Match", "The ETag of the version that is renamed."));
+            }
+            if let Some(content) = self.own_body(own) {
+                described["requestBody"] = json!({ "required": true, "content": content });
             }
         }
         if matches!(route.does, Does::Starts(_)) {
@@ -257,6 +272,20 @@ impl Writer {
         }
     }
 
+    /// Returns the content of the body of a path without an operation; none if the path takes no body.
+    fn own_body(&mut self, own: Own) -> Option<Value> {
+        match own {
+            Own::Events => Some(events()),
+            Own::WriteFile | Own::WriteVariables => Some(content(
+                "text/plain",
+                json!({ "type": "string", "format": "binary" }),
+            )),
+            Own::RenameFile => Some(content("application/json", self.schema::<FileRename>())),
+            Own::CheckFiles => Some(content("application/json", self.schema::<FileTexts>())),
+            _ => None,
+        }
+    }
+
     fn own_responses(&mut self, own: Own) -> Value {
         let document = |schema: Value| json!({ "200": { "description": "The document.", "content": content("application/json", schema) } });
         let bytes = |media: &str, what: &str| {
@@ -270,7 +299,11 @@ impl Writer {
             Own::File => unless_known(bytes("text/plain", "The file as it is.")),
             Own::Public => unless_known(bytes("application/octet-stream", "The file as it is.")),
             Own::Tree => document(self.schema::<TreeDocument>()),
-            Own::Diagnostics => document(self.schema::<DiagnosticsDocument>()),
+            Own::WriteFile | Own::DeleteFile | Own::RenameFile | Own::WriteVariables => {
+                document(self.schema::<FileChange>())
+            }
+            Own::Lsp => json!({ "101": { "description": "The connection is a WebSocket." } }),
+            Own::Diagnostics | Own::CheckFiles => document(self.schema::<DiagnosticsDocument>()),
             Own::Request => document(self.schema::<RequestDocument>()),
             Own::Watch => {
                 let events = json!({ "type": "string" });
@@ -463,6 +496,12 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
         ],
         Own::File
         | Own::Files
+        | Own::WriteFile
+        | Own::DeleteFile
+        | Own::RenameFile
+        | Own::WriteVariables
+        | Own::CheckFiles
+        | Own::Lsp
         | Own::Public
         | Own::Tree
         | Own::Diagnostics

@@ -1,5 +1,7 @@
 //! Documents that only the HTTP API returns.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -71,6 +73,48 @@ pub struct FileEntry {
     pub etag: Option<String>,
     /// Resources that the file declares, by kind and name.
     pub declares: Vec<ResourceName>,
+}
+
+/// A change of a file that was made, with the mistakes in the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChange {
+    /// Name and version of this form: `watershed.file-change/1`.
+    pub schema: String,
+    /// Path of the file, relative to the project's folder.
+    pub path: String,
+    /// ETag of the content; null if the file is gone or is one that nobody reads.
+    pub etag: Option<String>,
+    /// Id of the change, which the causes in the history name; null if nothing was changed.
+    pub request: Option<String>,
+    /// True if the project's files were compiled and their declarations applied; otherwise the work goes on.
+    pub is_applied: bool,
+    /// Reason why the files' declarations were not applied; null if they were applied.
+    pub not_applied: Option<ResourceError>,
+    /// Mistakes in the file, by place.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl FileChange {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.file-change/1";
+}
+
+/// A request to rename a file of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileRename {
+    /// Path of the file, relative to the project's folder.
+    pub from: String,
+    /// New path of the file. No file may have this path.
+    pub to: String,
+}
+
+/// Unsaved texts to compile over the files of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileTexts {
+    /// Text of each file by path, in the place of the file's own; null for a file that is to be seen as deleted.
+    pub files: BTreeMap<String, Option<String>>,
 }
 
 /// The answer to a request that was accepted and whose work has not ended.

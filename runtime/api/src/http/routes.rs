@@ -16,6 +16,8 @@ pub enum Method {
     Get,
     /// A request that starts work, or a question whose arguments are in the body.
     Post,
+    /// A request that replaces a file by its body.
+    Put,
     /// A request that removes something.
     Delete,
 }
@@ -26,6 +28,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Delete => "DELETE",
         }
     }
@@ -83,6 +86,18 @@ pub enum Own {
     Files,
     /// Returns a file of the project.
     File,
+    /// Writes a file of the project.
+    WriteFile,
+    /// Deletes a file of the project.
+    DeleteFile,
+    /// Renames a file of the project.
+    RenameFile,
+    /// Replaces the project's variables, the file `.env`, which nobody reads.
+    WriteVariables,
+    /// Compiles unsaved texts over the project's files.
+    CheckFiles,
+    /// Connects an editor to the project's language server.
+    Lsp,
     /// Returns a file below the manifest's `public_paths`, which every reader may have.
     Public,
     /// Streams changes of resources.
@@ -105,6 +120,12 @@ impl Own {
             Self::Diagnostics => "diagnostics",
             Self::Files => "files",
             Self::File => "file",
+            Self::WriteFile => "write-file",
+            Self::DeleteFile => "delete-file",
+            Self::RenameFile => "rename-file",
+            Self::WriteVariables => "write-variables",
+            Self::CheckFiles => "check-files",
+            Self::Lsp => "lsp",
             Self::Public => "public",
             Self::Watch => "watch",
             Self::Request => "request",
@@ -153,7 +174,15 @@ impl Route {
     /// Returns true if the path may change something, so that its calls are audited and may have an idempotency key.
     pub fn changes(&self) -> bool {
         let changes = match &self.does {
-            Does::Own(own) => matches!(own, Own::Backup | Own::Events),
+            Does::Own(own) => matches!(
+                own,
+                Own::Backup
+                    | Own::Events
+                    | Own::WriteFile
+                    | Own::DeleteFile
+                    | Own::RenameFile
+                    | Own::WriteVariables
+            ),
             Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
                 offer.info.manner != Manner::Reads
             }
@@ -165,7 +194,7 @@ impl Route {
     pub fn words(&self) -> Words {
         match self.method {
             Method::Get | Method::Delete => Words::Query,
-            Method::Post => Words::Body,
+            Method::Post | Method::Put => Words::Body,
         }
     }
 
@@ -174,7 +203,7 @@ impl Route {
         let mut id = self.method.name().to_lowercase();
         for piece in self
             .path
-            .split(['/', ':', '{', '}', '-', '*'])
+            .split(['/', ':', '{', '}', '-', '*', '.'])
             .filter(|piece| !piece.is_empty())
         {
             id.push('_');
@@ -304,6 +333,12 @@ pub const ROUTES: &[Route] = &[
     own(Method::Get, "/watch", Read, Own::Watch, "Follows what changes"),
     own(Method::Get, "/files", Edit, Own::Files, "Lists the files of the project"),
     own(Method::Get, "/files/{*path}", Edit, Own::File, "Shows one file of the project"),
+    own(Method::Put, "/files/{*path}", Edit, Own::WriteFile, "Writes one file of the project"),
+    own(Method::Put, "/files/.env", Admin, Own::WriteVariables, "Replaces the project's variables, which nobody reads"),
+    own(Method::Post, "/rename-file", Edit, Own::RenameFile, "Renames one file of the project"),
+    own(Method::Delete, "/files/{*path}", Edit, Own::DeleteFile, "Deletes one file of the project"),
+    own(Method::Post, "/check", Edit, Own::CheckFiles, "Compiles unsaved texts over the project's files, and changes nothing"),
+    own(Method::Get, "/lsp", Edit, Own::Lsp, "Connects an editor to the project's language server, as a WebSocket"),
     own(Method::Get, "/public/{*path}", Read, Own::Public, "Shows a file below the manifest's `public_paths`"),
     own(Method::Get, "/requests/{id}", Read, Own::Request, "Tells what came of a request"),
     start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it"),

@@ -119,7 +119,10 @@ fn refused_statement(sql: &str, is_shared: bool) -> Failure {
         true => format!(
             "{run}; for a project that the operator trusts, the service's configuration says `trust: full`"
         ),
-        false => format!("{run}; leave {} out for a project that you trust", option("sandbox", "")),
+        false => format!(
+            "{run}; leave {} out for a project that you trust",
+            option("sandbox", "")
+        ),
     };
     Failure::Sql(SqlError {
         class: CLASS.to_owned(),

@@ -91,6 +91,11 @@ impl Compilation {
         Ok(changes)
     }
 
+    /// Sets the authors of the files that have changed since the last applied parse.
+    pub(super) fn name_authors(&mut self, author: impl FnMut(&str) -> Option<Arc<str>>) {
+        self.changed.name_authors(author);
+    }
+
     /// Records that all changes so far have been applied to the catalog.
     pub(super) fn changes_are_applied(&mut self) {
         self.changed.clear();

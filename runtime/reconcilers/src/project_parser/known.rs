@@ -115,6 +115,7 @@ impl Known {
         // Where nobody watches, a look ahead was at all files, a moment ago and since this process was asked.
         if !is_ahead || self.touched.is_watched() {
             self.touched.look(|scope| compilation.refresh(scope))?;
+            compilation.name_authors(|path| self.touched.take_author(path));
         }
         Ok(read(compilation, looks))
     }

@@ -4,7 +4,7 @@
 //! was written after the last parse, is new, or is gone. So an origin is what is known, and may be missing.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -14,29 +14,39 @@ use watershed_core::{Batch, Change, Edit, Row, Target, Uid};
 /// The largest number of files that an origin names.
 const NAMED: usize = 3;
 
-/// The files changed since the last applied parse.
+/// The files changed since the last applied parse, each with its author if a caller has written it.
 #[derive(Debug, Default)]
-pub(super) struct Changed(BTreeSet<String>);
+pub(super) struct Changed(BTreeMap<String, Option<Arc<str>>>);
 
 impl Changed {
     /// Adds the path of each event to the changed files.
     pub(super) fn add(&mut self, events: &[FileEvent]) {
-        self.0.extend(events.iter().map(|event| match event {
-            FileEvent::Written { path, .. }
+        for event in events {
+            let (FileEvent::Written { path, .. }
             | FileEvent::Removed { path }
-            | FileEvent::Unreadable { path, .. } => path.clone(),
-        }));
+            | FileEvent::Unreadable { path, .. }) = event;
+            self.0.entry(path.clone()).or_default();
+        }
+    }
+
+    /// Sets the authors of the changed files, where there are new ones.
+    pub(super) fn name_authors(&mut self, mut author: impl FnMut(&str) -> Option<Arc<str>>) {
+        for (path, known) in &mut self.0 {
+            if let Some(author) = author(path) {
+                *known = Some(author);
+            }
+        }
     }
 
     /// Drops the files, after a first look that finds everything, which are unchanged since the last parse. `is_newer`
     /// returns true for files written after that.
     pub(super) fn forget_old(&mut self, rows: &[&Row], is_newer: impl Fn(&str) -> bool) {
         let declared: BTreeSet<&str> = rows.iter().flat_map(|row| paths_of(row)).collect();
-        let gone = declared.iter().filter(|path| !self.0.contains(**path));
+        let gone = declared.iter().filter(|path| !self.0.contains_key(**path));
         let gone: Vec<String> = gone.map(|path| (*path).to_owned()).collect();
         self.0
-            .retain(|path| is_newer(path) || !declared.contains(path.as_str()));
-        self.0.extend(gone);
+            .retain(|path, _| is_newer(path) || !declared.contains(path.as_str()));
+        self.0.extend(gone.into_iter().map(|path| (path, None)));
     }
 
     /// Clears the changes after a parse was applied.
@@ -47,10 +57,10 @@ impl Changed {
     /// Sets the origin of each edit: the changed files of its resource, or else all changed files.
     pub(super) fn say(&self, batch: Batch, rows: &[&Row]) -> Batch {
         let rows: HashMap<Uid, &Row> = rows.iter().map(|row| (row.uid, *row)).collect();
-        let any = named(self.0.iter().map(String::as_str));
+        let any = self.named(self.0.keys().map(String::as_str));
         let edits = batch.edits.into_iter().map(|edit| {
             let own: BTreeSet<&str> = self.paths(&edit, &rows).collect();
-            match named(own.into_iter()).or_else(|| any.clone()) {
+            match self.named(own.into_iter()).or_else(|| any.clone()) {
                 Some(origin) => edit.with_origin(origin),
                 None => edit,
             }
@@ -78,26 +88,34 @@ impl Changed {
         let after: Vec<&'a str> = after
             .iter()
             .flat_map(|paths| paths.iter())
-            .filter_map(|path| self.0.get(path.as_ref()).map(String::as_str))
+            .filter_map(|path| self.0.get_key_value(path.as_ref()))
+            .map(|(path, _)| path.as_str())
             .collect();
         let before = row.into_iter().flat_map(paths_of);
-        before.filter(|path| self.0.contains(*path)).chain(after)
+        before.filter(|path| self.0.contains_key(*path)).chain(after)
+    }
+
+    /// Returns the text that names files and their authors; none if there are no files.
+    fn named<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
+        let paths: Vec<&str> = paths.collect();
+        let rest = paths.len().saturating_sub(NAMED);
+        let mut shown = paths[..paths.len() - rest].join(", ");
+        if rest > 0 {
+            shown.push_str(&format!(" and {rest} more"));
+        }
+        let authors: BTreeSet<&str> = paths
+            .iter()
+            .filter_map(|path| self.0.get(*path)?.as_deref())
+            .collect();
+        for author in authors.into_iter().take(NAMED) {
+            shown.push_str(&format!(", by {author}"));
+        }
+        (!paths.is_empty()).then(|| shown.into())
     }
 }
 
 fn paths_of(row: &Row) -> impl Iterator<Item = &str> {
     row.paths.iter().map(Arc::as_ref)
-}
-
-fn named<'a>(paths: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
-    let paths: Vec<&str> = paths.collect();
-    let rest = paths.len().saturating_sub(NAMED);
-    let shown = paths[..paths.len() - rest].join(", ");
-    match (paths.len(), rest) {
-        (0, _) => None,
-        (_, 0) => Some(shown.into()),
-        (_, rest) => Some(format!("{shown} and {rest} more").into()),
-    }
 }
 
 #[cfg(test)]
@@ -134,6 +152,17 @@ mod tests {
         assert_eq!(one.as_deref(), Some("models/m.sql"));
         let both = origin(&["models/m.yaml", "models/m.sql", "z"], edit());
         assert_eq!(both.as_deref(), Some("models/m.sql, models/m.yaml"));
+    }
+
+    #[test]
+    fn an_edit_of_a_file_that_a_caller_has_written_names_the_caller() {
+        let mut all = Changed::default();
+        all.add(&written(&["models/m.sql", "models/n.sql"]));
+        all.name_authors(|path| (path == "models/m.sql").then(|| "ann".into()));
+        let edits = vec![create(&["models/m.sql"]), create(&["models/n.sql"])];
+        let said = all.say(Batch { edits }, &[]);
+        let origins: Vec<&str> = said.edits.iter().filter_map(|it| it.origin.as_deref()).collect();
+        assert_eq!(origins, ["models/m.sql, by ann", "models/n.sql"]);
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! to look at is not lost: the next one is at everything.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 
+use tokio::sync::watch;
 use watershed_locks::Unpoisoned;
 
 /// The part of the folder that a look covers.
@@ -41,12 +42,18 @@ const MOST_PATHS: usize = 2_000;
 
 /// The changed files reported by a watcher, to be taken by the project parser; clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Touched(Arc<Mutex<State>>);
+pub struct Touched {
+    state: Arc<Mutex<State>>,
+    /// Number of times that changes were reported.
+    reports: watch::Sender<u64>,
+}
 
 #[derive(Debug)]
 struct State {
     is_watched: bool,
     scope: Scope,
+    /// The callers who have written files since the last look, by path.
+    authors: BTreeMap<String, Arc<str>>,
 }
 
 impl Default for State {
@@ -54,6 +61,7 @@ impl Default for State {
         Self {
             is_watched: false,
             scope: Scope::Everything,
+            authors: BTreeMap::new(),
         }
     }
 }
@@ -61,10 +69,8 @@ impl Default for State {
 impl Touched {
     /// Sets whether a watcher adds all changed paths from now on. The next look covers the whole folder.
     pub fn set_watched(&self, is_watched: bool) {
-        *self.state() = State {
-            is_watched,
-            scope: Scope::Everything,
-        };
+        let mut state = self.state();
+        (state.is_watched, state.scope) = (is_watched, Scope::Everything);
     }
 
     /// Returns true if a watcher reports changes.
@@ -79,9 +85,30 @@ impl Touched {
         self.state().scope != Scope::Paths(BTreeSet::new())
     }
 
+    /// Notes the caller who is about to write a file, which the next look at the file names as the origin of its
+    /// changes. Beyond a bound of files without a look, callers are not noted.
+    pub fn note_author(&self, path: &str, author: Arc<str>) {
+        let mut state = self.state();
+        if state.authors.len() < MOST_PATHS {
+            state.authors.insert(path.to_owned(), author);
+        }
+    }
+
+    /// Returns the caller who has written a file since the last look at it, and forgets the caller.
+    pub fn take_author(&self, path: &str) -> Option<Arc<str>> {
+        self.state().authors.remove(path)
+    }
+
     /// Adds paths that may have changed.
     pub fn add(&self, scope: Scope) {
         self.state().scope.add(scope);
+        self.reports.send_modify(|number| *number += 1);
+    }
+
+    /// Returns a receiver that is told each time that changes are reported.
+    #[must_use]
+    pub fn reports(&self) -> watch::Receiver<u64> {
+        self.reports.subscribe()
     }
 
     /// Runs a look at the reported paths. After a failure, the next look covers everything.
@@ -106,7 +133,7 @@ impl Touched {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unpoisoned()
+        self.state.lock().unpoisoned()
     }
 }
 

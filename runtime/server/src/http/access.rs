@@ -10,11 +10,11 @@ use axum::response::{IntoResponse as _, Response};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use watershed_api::documents::{Time, Trust};
-use watershed_api::http::{ROUTES, Route};
 use watershed_api::http::access::{
     AuditDocument, AuditLine, Authentication, Me, TokenEntry, TokenMade, TokenOrigin, TokenRequest,
     TokenState, TokensDocument,
 };
+use watershed_api::http::{ROUTES, Route};
 use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
 use watershed_callers::grants::ALL_INSTANCES;

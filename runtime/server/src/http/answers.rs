@@ -76,6 +76,8 @@ pub(super) enum Unanswered {
     Problem(Problem),
     /// A problem with another HTTP status.
     Status(Problem, StatusCode),
+    /// A problem of a version, with the ETag of the current one; none if there is no current version.
+    Version(Problem, Option<String>),
 }
 
 impl Unanswered {
@@ -84,6 +86,14 @@ impl Unanswered {
         match self {
             Self::Problem(problem) => Refused::new(problem, base).into_response(),
             Self::Status(problem, status) => Refused::new(problem, base).with_status(status).into_response(),
+            Self::Version(problem, current) => {
+                let mut response = Refused::new(problem, base).into_response();
+                let current = current.and_then(|current| HeaderValue::from_str(&current).ok());
+                response
+                    .headers_mut()
+                    .extend(current.map(|current| (ETAG, current)));
+                response
+            }
         }
     }
 }
@@ -123,7 +133,7 @@ fn only(value: Value) -> Value {
 }
 
 /// Removes the path of the project's folder from a text. Longer paths that only contain the same letters stay.
-fn without_folder(text: &str, root: &str) -> String {
+pub(super) fn without_folder(text: &str, root: &str) -> String {
     let is_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-');
     let (mut told, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(root).filter(|_| !root.is_empty()) {

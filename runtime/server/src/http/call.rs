@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use serde_json::Value;
 use watershed_api::http::own::{EventsTaken, RequestDocument, TreeDocument, TreeHealth};
 use watershed_api::http::routes::{Offer, Own};
-use watershed_api::http::{Accepted, DiagnosticsDocument, RequestState};
+use watershed_api::http::{Accepted, DiagnosticsDocument, FileChange, FileRename, RequestState};
 use watershed_api::{Answer, Code, Operation as _, Problem, Request as Asked};
+use watershed_compilers::FileEvent;
 use watershed_controller::Select;
 use watershed_controller::request::on_behalf_of;
 use watershed_managers::{BODY_MAX, EventDoor, NotTaken, Tree, tree};
@@ -27,7 +29,7 @@ use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
-use super::{files, list, watch, words};
+use super::{files, list, lsp, texts, watch, words};
 
 /// Reads a whole body, within the limits of size and time.
 pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {
@@ -35,7 +37,7 @@ pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {
 }
 
 /// Reads a whole body of at most so many bytes, within the limit of time.
-async fn read_up_to(body: Body, most: usize, gate: &Gate) -> Result<Bytes, Unanswered> {
+pub(super) async fn read_up_to(body: Body, most: usize, gate: &Gate) -> Result<Bytes, Unanswered> {
     let read = read_within(body, most, gate.limits().body_within).await;
     if read.is_err() {
         gate.count(Passed::Body);
@@ -83,6 +85,10 @@ pub(super) struct Call<'a> {
     pub(super) scope: &'a Scope,
     /// Headers of the request.
     pub(super) headers: &'a HeaderMap,
+    /// Head of the request.
+    pub(super) parts: &'a Parts,
+    /// Name of the instance.
+    pub(super) instance: &'a str,
     /// Path of the instance, to build links from.
     pub(super) place: String,
     /// Path of the request before decoding.
@@ -173,7 +179,7 @@ impl Call<'_> {
     }
 
     /// Returns a document with the parts that the caller may see, as a response.
-    fn document(&self, document: &impl Serialize) -> Response {
+    pub(super) fn document(&self, document: &impl Serialize) -> Response {
         let document = answers::document(document, &self.open.instance);
         answers::json(&self.visibility.show(document))
     }
@@ -210,6 +216,28 @@ impl Call<'_> {
                     self.headers,
                 ))
             }
+            Own::WriteFile => {
+                let bytes = read_up_to(body, FileEvent::MAX_BYTES, self.service.gate()).await?;
+                let edit = self.edit().await?;
+                self.changed(files::write(edit, word("path"), self.raw, bytes).await?)
+            }
+            Own::WriteVariables => {
+                let bytes = read_up_to(body, FileEvent::MAX_BYTES, self.service.gate()).await?;
+                let edit = self.edit().await?;
+                self.changed(files::write_variables(edit, bytes).await?)
+            }
+            Own::DeleteFile => {
+                let edit = self.edit().await?;
+                self.changed(files::delete(edit, word("path"), self.raw).await?)
+            }
+            Own::RenameFile => {
+                let asked: FileRename = words::form(words::body(&read(body, self.service.gate()).await?)?)?;
+                self.trail.about(&format!("{} {}", asked.from, asked.to));
+                let edit = self.edit().await?;
+                self.changed(files::rename(edit, &asked.from, &asked.to).await?)
+            }
+            Own::CheckFiles => texts::check(self, body).await,
+            Own::Lsp => lsp::connect(self).await,
             Own::Public => {
                 let (media, bytes) = files::public(self.open, word("path"), self.raw).await?;
                 let mut response = answers::versioned(media, bytes, self.headers);
@@ -249,6 +277,28 @@ impl Call<'_> {
             }
             Own::Events => self.events(body).await,
         }
+    }
+
+    /// Returns the edit that the call is, if the caller may edit files there.
+    async fn edit(&self) -> Result<files::Edit<'_>, Unanswered> {
+        let condition = files::Condition::of(self.headers)?;
+        self.trail.begin().await?;
+        Ok(files::Edit {
+            open: self.open,
+            caller: self.caller.name(),
+            condition,
+        })
+    }
+
+    /// Returns the answer to a change of a file, with the new version.
+    fn changed(&self, change: FileChange) -> Result<Response, Unanswered> {
+        let version = change.etag.clone();
+        let mut response = self.document(&change);
+        let version = version.and_then(|version| HeaderValue::from_str(&version).ok());
+        response
+            .headers_mut()
+            .extend(version.map(|version| (ETAG, version)));
+        Ok(response)
     }
 
     fn tree(&self, kind: &str, name: &str) -> Result<Response, Unanswered> {

@@ -4,23 +4,31 @@
 //! here: the state, its key, variables, what belongs to git, what the manifest leaves out. Files below the manifest's
 //! `public_paths` are for every reader, of whatever sort they are.
 
+mod condition;
+mod edit;
 mod folder;
+mod names;
+mod problems;
+mod view;
+mod writing;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use watershed_api::documents::ResourceName;
 use watershed_api::http::{FileEntry, FilesDocument};
 use watershed_api::{Code, Problem};
 use watershed_compilers::{FileEvent, Project};
-use watershed_reconcilers::project_parser::compilation::manifest;
-use watershed_reconcilers::project_parser::folder::{is_ignored, is_project_file};
 
-use self::folder::{Folder, Found, Unread};
+pub(super) use self::condition::Condition;
+pub(super) use self::edit::{Edit, delete, remove_leftovers, rename, write, write_variables};
+use self::folder::{Found, Unread};
+use self::names::check;
+use self::problems::{defect, open_root, unavailable};
+use self::view::View;
 use super::answers::etag;
 use super::service::Open;
-use crate::instance::{Instance, compiler_options};
+use crate::instance::Instance;
 use crate::projection::Table;
 use crate::report::Hidden;
 
@@ -45,104 +53,17 @@ const MEDIA_TYPES: [(&str, &str); 14] = [
     ("woff2", "font/woff2"),
 ];
 
-/// The rules that decide which files of a project are readable.
-struct View {
-    /// The project with its manifest and no other files.
-    project: Project,
-    /// State folders inside the project, which are never readable.
-    state: Vec<String>,
-}
-
-impl View {
-    fn of(instance: &Instance) -> Self {
-        let (options, state) = (&instance.options, &instance.state);
-        let folders = [state.root().to_owned(), state.path()];
-        let inside = folders.iter().filter_map(|folder| below(&options.root, folder));
-        Self {
-            project: manifest(&options.root, compiler_options(options)),
-            state: inside.filter(|folder| !folder.is_empty()).collect(),
-        }
-    }
-
-    /// Returns true if a reader may know that the file or folder exists.
-    fn holds(&self, path: &str) -> bool {
-        let mut parts = path.split('/');
-        let is_kept_back = |part: &str| {
-            let is = |name: &str| part.eq_ignore_ascii_case(name);
-            is(".git") || is(".watershed") || is_env(part)
-        };
-        let first = parts.clone().next().map(str::to_ascii_lowercase);
-        !self.state.iter().any(|state| is_below(path, state))
-            && !is_ignored(first.as_deref())
-            && !parts.any(is_kept_back)
-            && !self.project.ignores(path)
-    }
-
-    /// Returns true if the file belongs to the project.
-    fn has(&self, path: &str) -> bool {
-        let is_page = path.rsplit('/').next().is_some_and(|name| {
-            let stem = name.strip_suffix(".md");
-            stem.is_some_and(|stem| !stem.is_empty() && !stem.starts_with(['.', '#']))
-        });
-        self.holds(path) && (is_page || is_project_file(Path::new(path)))
-    }
-
-    /// Returns true if the file is public.
-    fn shows(&self, path: &str) -> bool {
-        let is_public = self
-            .project
-            .public_paths()
-            .iter()
-            .any(|folder| is_below(path, folder));
-        is_public && self.holds(path) && !path.split('/').any(|part| part.starts_with('.'))
-    }
-}
-
-/// Returns true if the path is the folder or lies inside the folder.
-fn is_below(path: &str, folder: &str) -> bool {
-    let rest = path.strip_prefix(folder);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Returns true if the name ends in `.env`; such files hold variables and are never readable.
-fn is_env(name: &str) -> bool {
-    name.len() >= 4
-        && name.is_char_boundary(name.len() - 4)
-        && name[name.len() - 4..].eq_ignore_ascii_case(".env")
-}
-
-/// Returns a path relative to a folder, `/` between parts; none if the path lies elsewhere.
-fn below(root: &Path, path: &Path) -> Option<String> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (root, path) = (real(root), real(path));
-    let parts = path.strip_prefix(root).ok()?.components();
-    let parts: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
-    Some(parts.join("/"))
-}
-
-/// Refuses a path that could stand for another path: empty, `.` or `..` segments, and ambiguous characters.
+/// Refuses the path of an unsaved text that could mean another one.
 ///
 /// # Errors
 /// `bad-argument`.
-fn check(path: &str, raw: &str) -> Result<(), Problem> {
-    let refused = |what: &str| {
-        Err(Problem::new(
-            Code::BadArgument,
-            format!("the path of the file {what}"),
-        ))
-    };
-    // Slashes, dots and backslashes stand for themselves, so that one file has one address.
-    let raw = raw.to_ascii_lowercase();
-    if ["%2f", "%2e", "%5c"].iter().any(|odd| raw.contains(odd)) {
-        return refused("has a slash, a dot or a backslash that is encoded");
-    }
-    if path.chars().any(|letter| letter.is_control() || letter == '\\') {
-        return refused("has a letter that no path has");
-    }
-    match path.split('/').all(|part| !matches!(part, "" | "." | "..")) {
-        true => Ok(()),
-        false => refused("has a part that is empty or leads up"),
-    }
+pub(super) fn check_text(path: &str) -> Result<(), Problem> {
+    check(path, "")
+}
+
+/// Returns true if callers may know of a file with this path, whether it exists or not. Blocks.
+pub(super) fn is_of_project(instance: &Instance, path: &str) -> bool {
+    View::of(instance).has(path)
 }
 
 /// Lists the readable files of the project.
@@ -259,19 +180,6 @@ fn content(
         }
         Unread::Refused(error) => unavailable(&format!("`{path}` can't be read"), &error),
     })
-}
-
-fn open_root(instance: &Instance) -> Result<Folder, Problem> {
-    let opened = Folder::open(&instance.options.root);
-    opened.map_err(|error| unavailable("the project's folder can't be opened", &error))
-}
-
-fn unavailable(what: &str, error: &std::io::Error) -> Problem {
-    Problem::new(Code::Unavailable, format!("{what}: {error}"))
-}
-
-fn defect() -> Problem {
-    Problem::new(Code::Defect, "the thread that reads files has panicked")
 }
 
 #[cfg(test)]

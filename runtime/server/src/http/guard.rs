@@ -10,9 +10,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use watershed_api::http::access::Authentication;
 use watershed_api::{Code, Problem, hint};
 
 use super::answers::Refused;
+use super::caller::Caller;
 use super::service::Service;
 
 /// Host names of loopback.
@@ -24,6 +26,9 @@ const BODIES: [&str; 3] = [
     "application/cloudevents+json",
     "application/cloudevents-batch+json",
 ];
+
+/// Media types of forms, which are no files.
+const FORMS: [&str; 2] = ["application/x-www-form-urlencoded", "multipart/form-data"];
 
 /// Checks host, origin and media type of a request, against other sites that use the caller's browser.
 ///
@@ -43,8 +48,30 @@ pub(super) fn check(parts: &Parts, hosts: &[String], base: &str) -> Result<(), R
         return Ok(());
     }
     own_origin(&parts.headers, &host).map_err(|problem| Refused::new(problem, base))?;
-    known_body(&parts.headers)
+    let is_of_file = parts.method == Method::PUT;
+    known_body(&parts.headers, is_of_file)
         .map_err(|problem| Refused::new(problem, base).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+/// Checks the origin of a request for a WebSocket, which browsers let pages of all sites send. One without an origin comes
+/// from no browser, and is let in by a token alone.
+///
+/// # Errors
+/// `not-allowed`.
+pub(super) fn check_socket(parts: &Parts, caller: &Caller) -> Result<(), Problem> {
+    own_origin(&parts.headers, &host(parts)?)?;
+    let has_token = matches!(
+        caller.authentication(),
+        Authentication::Token | Authentication::Jwt
+    );
+    match parts.headers.contains_key(ORIGIN) || has_token {
+        true => Ok(()),
+        false => Err(
+            Problem::new(Code::NotAllowed, "a WebSocket without `Origin` needs a token").hint(
+                "send `Origin` with the service's own address, or a token as `Authorization: Bearer TOKEN`",
+            ),
+        ),
+    }
 }
 
 /// Returns routes whose requests are checked like those of [`router`](super::router()) first: pages beside the service's own, such as
@@ -133,8 +160,9 @@ fn own_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     }
 }
 
-/// Refuses bodies that a form on another site can send without a CORS preflight.
-fn known_body(headers: &HeaderMap) -> Result<(), Problem> {
+/// Refuses bodies that a form on another site can send without a CORS preflight. The body of a file may be of any type but
+/// those of forms, for no page sends one without such a preflight.
+fn known_body(headers: &HeaderMap, is_of_file: bool) -> Result<(), Problem> {
     let said = headers
         .get(CONTENT_TYPE)
         .map(|said| said.to_str().unwrap_or_default());
@@ -148,6 +176,11 @@ fn known_body(headers: &HeaderMap) -> Result<(), Problem> {
     let is_binary_event = headers.contains_key("ce-id");
     match media {
         Some(media) if BODIES.contains(&media.as_str()) => Ok(()),
+        Some(media) if is_of_file && !FORMS.contains(&media.as_str()) => Ok(()),
+        Some(media) if is_of_file => Err(
+            Problem::new(Code::BadArgument, format!("a file is no `{media}`"))
+                .hint("send the file as it is: `curl -T FILE`, or `--data-binary @FILE -H 'content-type: text/plain'`"),
+        ),
         // The body of such an event may be anything, and no form can send the header.
         _ if is_binary_event => Ok(()),
         Some(media) => Err(
@@ -250,6 +283,16 @@ mod tests {
                 Some(415),
                 "{body}"
             );
+        }
+        for (body, answer) in [
+            ("text/plain", None),
+            ("application/octet-stream", None),
+            ("application/x-www-form-urlencoded", Some(415)),
+            ("multipart/form-data; boundary=x", Some(415)),
+        ] {
+            assert_eq!(status("PUT", &[own, ("content-type", body)]), answer, "{body}");
+            let other = [own, ("content-type", body), ("origin", "http://evil.example")];
+            assert_eq!(status("PUT", &other), Some(403), "{body}");
         }
         assert_eq!(status("POST", &[own]), None);
         assert_eq!(

@@ -258,11 +258,9 @@ impl Gate {
         if media.is_none_or(|media| media != "text/event-stream") {
             return Ok(response);
         }
-        let open = self.take_stream(caller, instance).map_err(|message| {
-            self.count(Passed::Watchers);
-            let problem = Problem::new(Code::Busy, message).hint("close one of the streams");
-            Refused::new(problem, base).too_many(Duration::from_secs(1))
-        })?;
+        let open = self
+            .stream_place(caller, instance)
+            .map_err(|problem| Refused::new(problem, base).too_many(Duration::from_secs(1)))?;
         Ok(response.map(|body| {
             let stream: BodyDataStream = body.into_data_stream();
             Body::from_stream(stream.map(move |piece| {
@@ -270,6 +268,21 @@ impl Gate {
                 piece
             }))
         }))
+    }
+
+    /// Returns a place among the streams, which is free again once the value is dropped.
+    ///
+    /// # Errors
+    /// `busy`, when the caller or the instance has too many streams.
+    pub(super) fn stream_place(
+        self: &Arc<Self>,
+        caller: &Caller,
+        instance: &str,
+    ) -> Result<OpenStream, Problem> {
+        self.take_stream(caller, instance).map_err(|message| {
+            self.count(Passed::Watchers);
+            Problem::new(Code::Busy, message).hint("close one of the streams")
+        })
     }
 
     fn take_stream(self: &Arc<Self>, caller: &Caller, instance: &str) -> Result<OpenStream, String> {
@@ -294,7 +307,7 @@ impl Gate {
 }
 
 /// An open stream's place in the numbers, released when dropped.
-struct OpenStream {
+pub(super) struct OpenStream {
     gate: Arc<Gate>,
     caller: String,
     instance: String,

@@ -183,7 +183,8 @@ impl Door {
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head_within)
             .max_buf_size(self.limits.head_bytes)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             biased;

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`service`] | the instances that a process serves: start at [`Service`] |
 //! | [`router`] | the routes, made from the table in [`watershed_api::http`] |
+//! | [`service_routes`] | the routes of the service itself |
+//! | [`context`] | what the handlers of routes share |
 //! | [`call`] | an HTTP call of an instance |
 //! | [`caller`] | the authenticated caller |
 //! | [`bearer`] | authentication by tokens of the service |
@@ -12,6 +14,8 @@
 //! | [`repeats`], [`keys`] | calls with an idempotency key, and the keys under work |
 //! | [`streams`] | streams that end with their caller's access |
 //! | [`files`] | files of the project |
+//! | [`lsp`] | the language server, over a WebSocket |
+//! | [`texts`] | unsaved texts, compiled over the project's files |
 //! | [`guard`] | protection against other sites in a browser |
 //! | [`visibility`], [`scope`] | what a role sees of documents, and what a narrowed token may name |
 //! | [`mock_user`] | users of the manifest, as whom admins look |
@@ -57,6 +61,7 @@ mod call;
 mod caller;
 #[cfg(feature = "console")]
 mod console;
+mod context;
 mod files;
 mod guard;
 mod held;
@@ -65,6 +70,7 @@ mod limits;
 mod link;
 mod list;
 mod listen;
+mod lsp;
 mod mock_user;
 mod operations;
 mod pages;
@@ -74,7 +80,9 @@ mod requests;
 mod router;
 mod scope;
 mod service;
+mod service_routes;
 mod streams;
+mod texts;
 mod tls;
 mod token;
 mod trail;

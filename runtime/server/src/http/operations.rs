@@ -137,8 +137,7 @@ fn chosen(open: &Open, selected: &Selected, scope: &Scope) -> Result<Vec<Resourc
     let live = entries.iter().map(|entry| &entry.row);
     let live =
         live.filter(|row| !row.hidden && !row.intents.is_deleted() && row.kind.as_str() != PROJECT_PARSER);
-    let meant = live
-        .filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)));
+    let meant = live.filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)));
     let mut names: Vec<ResourceName> = meant
         .map(|row| ResourceName::new(row.kind.as_str(), row.name.as_str()))
         .collect();

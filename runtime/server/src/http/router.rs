@@ -1,9 +1,9 @@
 //! The routes of a service, built from the API's table of operations.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -12,11 +12,10 @@ use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, delete, get, on};
-use axum::{Extension, Router};
+use axum::routing::{MethodFilter, on};
 use serde_json::Value;
 use watershed_api::http::openapi::{own_parameters, parameters};
-use watershed_api::http::routes::Words;
+use watershed_api::http::routes::{Own, Words};
 use watershed_api::http::{At, Does, Method, ROUTES, Route, encoded};
 use watershed_api::operations::Role;
 use watershed_api::{Code, Problem};
@@ -26,22 +25,17 @@ use super::answers::{self, Refused};
 use super::bearer::unauthenticated;
 use super::call::{Call, Unanswered, read};
 use super::caller::{Caller, Identify};
+use super::context::{Context, PathWords, detached};
 use super::held::Held;
 use super::mock_user::{VIEW_AS, mock_user};
 use super::proxies::Client;
 use super::scope::Scope;
 use super::service::{Open, Service};
+use super::service_routes::service_routes;
 use super::trail::Trail;
 use super::visibility::Visibility;
 use super::words::{self, Parameters};
-use super::{access, guard, operations, pages, repeats, streams};
-
-/// The state that handlers share.
-#[derive(Clone)]
-struct Context {
-    service: Service,
-    identify: Arc<dyn Identify>,
-}
+use super::{guard, operations, repeats, streams};
 
 /// Returns the routes of a service. `identify` authenticates requests by their head. There is no default, since a server
 /// without authentication lets everybody in.
@@ -69,138 +63,23 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
         let filter = match route.method {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
+            Method::Put => MethodFilter::PUT,
             Method::Delete => MethodFilter::DELETE,
         };
-        router = router.route(
-            &format!("/v1/instances/{{instance}}{}", route.path),
-            on(filter, handler),
-        );
+        let routed = match route.does {
+            // For all other methods there is no such file.
+            Does::Own(Own::WriteVariables) => on(filter, handler).fallback(nothing),
+            _ => on(filter, handler),
+        };
+        router = router.route(&format!("/v1/instances/{{instance}}{}", route.path), routed);
     }
     router
-        .route(
-            "/v1/instances",
-            get(
-                async |State(context): State<Context>, caller: Extension<Caller>| {
-                    pages::instances(&context.service, &caller).await
-                },
-            ),
-        )
-        .merge(of_service())
-        .route(
-            "/openapi.json",
-            get(async |State(context): State<Context>| pages::description(&context.service)),
-        )
-        .route("/problems/{code}", get(problem))
-        .route("/livez", get(live))
-        .route("/readyz", get(ready))
-        .route(
-            "/metrics",
-            get(
-                async |State(context): State<Context>, caller: axum::Extension<Caller>| {
-                    let base = context.service.base();
-                    pages::metrics(&context.service, &caller)
-                        .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
-                },
-            ),
-        )
-        .merge(for_people())
+        .merge(service_routes())
         .fallback(nothing)
         .method_not_allowed_fallback(another_method)
         .layer(from_fn_with_state(context.clone(), admit))
         .with_state(context)
 }
-
-/// Returns the routes of the service itself: who asks, tokens, and the audit log.
-fn of_service() -> Router<Context> {
-    let tokens = async |State(context): State<Context>, caller: Extension<Caller>| {
-        let listed = access::tokens(&context.service, &caller).await;
-        listed.unwrap_or_else(|refused| refused.answer(context.service.base()))
-    };
-    let audit = async |State(context): State<Context>, caller: Extension<Caller>, request: Request| {
-        let (parts, _) = request.into_parts();
-        let page = access::audit(&context.service, &caller, &parts).await;
-        page.unwrap_or_else(|refused| refused.answer(context.service.base()))
-    };
-    let make = async |State(context): State<Context>, caller: Extension<Caller>, request: Request| {
-        let (base, service) = (context.service.base().to_owned(), context.service.clone());
-        let made = detached(async move {
-            let (parts, body) = request.into_parts();
-            let trail = Trail::new(service.state().cloned(), &caller, None, "token-create");
-            let work = |body| access::make(&service, &caller, body, &trail);
-            let made = repeats::once(&service, &caller, &parts, body, &trail, work).await;
-            trail.end(&made).await;
-            made
-        });
-        made.await.unwrap_or_else(|refused| refused.answer(&base))
-    };
-    let revoke = async |State(context): State<Context>, caller: Extension<Caller>, path: PathWords| {
-        let (base, service) = (context.service.base().to_owned(), context.service.clone());
-        let id = path
-            .ok()
-            .and_then(|Path(words)| words.get("id").cloned())
-            .unwrap_or_default();
-        let revoked = detached(async move {
-            let trail = Trail::new(service.state().cloned(), &caller, None, "token-revoke");
-            let revoked = access::revoke(&service, &caller, &id, &trail).await;
-            trail.end(&revoked).await;
-            revoked
-        });
-        revoked.await.unwrap_or_else(|refused| refused.answer(&base))
-    };
-    Router::new()
-        .route(
-            "/v1/me",
-            get(
-                async |State(context): State<Context>, caller: Extension<Caller>| {
-                    access::me(&context.service, &caller)
-                },
-            ),
-        )
-        .route("/v1/tokens", get(tokens).post(make))
-        .route("/v1/tokens/{id}", delete(revoke))
-        .route("/v1/audit", get(audit))
-}
-
-/// Carries out work to its end, also if the client disconnects.
-async fn detached(
-    work: impl Future<Output = Result<Response, Unanswered>> + Send + 'static,
-) -> Result<Response, Unanswered> {
-    let ended = tokio::spawn(work).await;
-    ended.unwrap_or_else(|_| Err(Problem::new(Code::Defect, "the work of the call has panicked").into()))
-}
-
-/// Returns the routes of the console.
-#[cfg(feature = "console")]
-fn for_people() -> Router<Context> {
-    use super::console;
-    let page = async |State(context): State<Context>| console::page(&context.service);
-    Router::new()
-        .route("/", get(page))
-        .route("/ui/{*view}", get(page))
-        .route(
-            "/assets/{file}",
-            get(async |path: PathWords, headers: axum::http::HeaderMap| {
-                let file = path.ok().and_then(|Path(words)| words.get("file").cloned());
-                console::file(&file.unwrap_or_default(), &headers)
-            }),
-        )
-}
-
-/// Returns the home page's route, for a program that was built without the console.
-#[cfg(not(feature = "console"))]
-fn for_people() -> Router<Context> {
-    Router::new().route(
-        "/",
-        get(
-            async |State(context): State<Context>, caller: axum::Extension<Caller>| {
-                pages::welcome(&context.service, &caller)
-            },
-        ),
-    )
-}
-
-/// Parameters of a path, percent-decoded once.
-type PathWords = Result<Path<HashMap<String, String>>, PathRejection>;
 
 /// Checks and authenticates a request before its route.
 async fn admit(State(context): State<Context>, request: Request, next: Next) -> Response {
@@ -253,40 +132,6 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
 /// Returns true for the questions of a supervisor, whether the process answers and is ready.
 fn is_probe(parts: &Parts) -> bool {
     matches!(parts.uri.path(), "/livez" | "/readyz") && parts.uri.query().is_none()
-}
-
-async fn problem(State(context): State<Context>, path: PathWords) -> Response {
-    let base = context.service.base();
-    let code = path.ok().and_then(|Path(words)| words.get("code").cloned());
-    pages::problem(&code.unwrap_or_default())
-        .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
-}
-
-async fn live(State(context): State<Context>) -> Response {
-    let refused = |problem| Refused::new(problem, context.service.base()).into_response();
-    pages::live(&context.service).await.unwrap_or_else(refused)
-}
-
-async fn ready(
-    State(context): State<Context>,
-    caller: Option<Extension<Caller>>,
-    request: Request,
-) -> Response {
-    let base = context.service.base();
-    let is_verbose = match request.uri().query() {
-        None | Some("") => false,
-        Some("verbose") => true,
-        Some(other) => {
-            let problem = Problem::new(
-                Code::BadArgument,
-                format!("`{other}` is no question of this path"),
-            )
-            .hint("`verbose` names all instances");
-            return Refused::new(problem, base).into_response();
-        }
-    };
-    pages::ready(&context.service, caller.as_deref(), is_verbose)
-        .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
 }
 
 async fn nothing(State(context): State<Context>, request: Request) -> Response {
@@ -347,7 +192,10 @@ fn named(path: &HashMap<String, String>) -> Option<String> {
 
 /// Returns the resource, or the one thing, that a path names.
 fn subject(path: &HashMap<String, String>) -> Option<String> {
-    match (path.get("kind"), path.get("name").or(path.get("id"))) {
+    match (
+        path.get("kind"),
+        path.get("name").or(path.get("id")).or(path.get("path")),
+    ) {
         (Some(kind), Some(name)) => Some(format!("{kind}/{name}")),
         (_, name) => name.cloned(),
     }
@@ -513,6 +361,8 @@ impl Offered {
             visibility: *visibility,
             scope,
             headers: &parts.headers,
+            parts,
+            instance,
             raw: parts.uri.path(),
             place: format!("{}/v1/instances/{}", service.base(), encoded(instance)),
         };

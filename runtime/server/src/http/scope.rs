@@ -115,7 +115,9 @@ impl Scope {
         selection.check()?;
         let is_own = |entry: &&Entry| allowed.contains(&entry.row.uid);
         let own: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
-        let chosen = selection.among(&own, States::Known).unwrap_or_else(|_| Some(BTreeSet::new()));
+        let chosen = selection
+            .among(&own, States::Known)
+            .unwrap_or_else(|_| Some(BTreeSet::new()));
         Ok(Some(chosen.unwrap_or(allowed)))
     }
 

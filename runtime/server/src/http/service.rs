@@ -14,9 +14,11 @@ use watershed_callers::{Grant, Tokens};
 use watershed_locks::Unpoisoned;
 
 use super::caller::Caller;
+use super::files;
 use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
 use super::requests::Requests;
+use super::texts::Texts;
 use super::visibility::Visibility;
 use crate::instance::Instance;
 use crate::report::health::own_error;
@@ -66,6 +68,8 @@ pub(super) struct Open {
     calls: TaskTracker,
     /// Place of this clone among the calls under way.
     _call: TaskTrackerToken,
+    /// The compilation of the instance's files for unsaved texts.
+    pub(super) texts: Texts,
 }
 
 impl Default for Service {
@@ -142,11 +146,13 @@ impl Service {
     /// Adds an instance, or replaces the instance of this name.
     pub fn put(&self, name: impl Into<String>, instance: impl Into<Arc<Instance>>) {
         let instance = instance.into();
+        files::remove_leftovers(&instance);
         let requests = Requests::open(&instance, Arc::clone(&self.gate));
         let calls = TaskTracker::new();
         let open = Open {
             instance,
             requests,
+            texts: Texts::default(),
             ending: self.stopping.child_token(),
             _call: calls.token(),
             calls,
@@ -256,7 +262,8 @@ impl Service {
         if caller.is_owner() || open.instance.allows_remote_edit() {
             return Ok(());
         }
-        let message = format!("files of `{instance}` may run programs: only the service's own user changes them");
+        let message =
+            format!("files of `{instance}` may run programs: only the service's own user changes them");
         Err(Problem::new(Code::RemoteEditOff, message)
             .hint("the operator can allow it by `remote_edit: true` in the configuration"))
     }

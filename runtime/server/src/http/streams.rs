@@ -23,14 +23,19 @@ pub(super) fn ending_with(caller: &Caller, response: Response) -> Response {
         .headers()
         .get(CONTENT_TYPE)
         .is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
+    let over = end_of_access(caller);
+    response.map(|body| Body::from_stream(cut(body, over, is_of_events)))
+}
+
+/// Waits until the caller's access is revoked or expires. Cancel-safe.
+pub(super) fn end_of_access(caller: &Caller) -> impl Future<Output = ()> + Send + use<> {
     let (ended, expires_at) = (caller.ended().clone(), caller.expires_at());
-    let over = async move {
+    async move {
         tokio::select! {
             () = ended.cancelled() => {}
             () = expiry(expires_at) => {}
         }
-    };
-    response.map(|body| Body::from_stream(cut(body, over, is_of_events)))
+    }
 }
 
 /// Waits for a time; for ever if there is none.

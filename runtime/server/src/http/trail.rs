@@ -132,7 +132,9 @@ pub(super) fn unkept(what: &str, error: &StateError) -> Problem {
 fn outcome(answered: &Result<Response, Unanswered>) -> String {
     match answered {
         Ok(_) => DONE.to_owned(),
-        Err(Unanswered::Problem(problem) | Unanswered::Status(problem, _)) => problem.code.name().to_owned(),
+        Err(
+            Unanswered::Problem(problem) | Unanswered::Status(problem, _) | Unanswered::Version(problem, _),
+        ) => problem.code.name().to_owned(),
     }
 }
 

@@ -100,6 +100,9 @@ impl Visibility {
             | Code::RemoteEditOff
             | Code::Unauthenticated
             | Code::KeyReused
+            | Code::VersionRequired
+            | Code::StaleVersion
+            | Code::OwnedByGit
             | Code::NotBuilt
             | Code::DeadlinePassed
             | Code::Busy
@@ -110,6 +113,7 @@ impl Visibility {
             | Code::HeldElsewhere
             | Code::OutcomeUnknown
             | Code::Unavailable
+            | Code::NoSpace
             | Code::StateUnreadable
             | Code::Defect => false,
         };

@@ -23,6 +23,8 @@ mod approve;
 pub(crate) mod catalog;
 pub(crate) mod compiled;
 mod converge;
+#[cfg(feature = "http")]
+mod edits;
 mod error;
 mod extensions;
 mod live;
@@ -72,6 +74,8 @@ use watershed_workloads::Workloads;
 
 pub(crate) use self::compiled::Built;
 pub use self::compiled::compiler_options;
+#[cfg(feature = "http")]
+pub(crate) use self::edits::Parsed;
 pub use self::error::{CloseError, OpenError};
 pub use self::open::sandbox;
 pub use self::options::{Files, Options, state_name};

@@ -87,6 +87,16 @@ impl Folder {
         }
     }
 
+    /// Returns true if a regular file has the path. Blocks.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        let (folder, name) = match path.rsplit_once('/') {
+            Some((folder, name)) => (self.descend(folder), name),
+            None => (self.0.try_clone().map_err(|_| Errno::MFILE), path),
+        };
+        let found = folder.and_then(|folder| rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW));
+        found.is_ok_and(|found| is_regular(&found).is_ok())
+    }
+
     /// Walks all entries that `wants` accepts, and calls `tell` with each file and its size until `tell` stops the
     /// walk. Blocks.
     ///
@@ -100,6 +110,11 @@ impl Folder {
         walk(self.0.as_fd(), "", DEEPEST, wants, tell).map(drop)
     }
 
+    /// Returns the handle of the folder.
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
     fn descend(&self, path: &str) -> Result<OwnedFd, Errno> {
         let mut folder = self.0.try_clone().map_err(|_| Errno::MFILE)?;
         for part in path.split('/') {
@@ -109,7 +124,11 @@ impl Folder {
     }
 }
 
-fn enter(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
+/// Opens a folder within a folder, without following a link.
+///
+/// # Errors
+/// When there is no folder of this name, or the system refuses.
+pub(super) fn enter(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name, flags, Mode::empty())
 }
