@@ -5,6 +5,7 @@
 
 mod address;
 mod auth;
+mod egress;
 mod instances;
 mod limits;
 mod network;
@@ -22,6 +23,7 @@ use crate::{
 
 pub use address::{is_host, plain_base};
 pub use auth::{Auth, GivenToken, read_tokens};
+pub use egress::Destination;
 pub use instances::Instance;
 pub use limits::Limits;
 pub use network::{Listen, Network, Tls};
@@ -39,6 +41,7 @@ blocks! {
         "tls": Block(&network::TLS), "The certificate with which the service encrypts.";
         "proxies": Texts, "Addresses and networks of the proxies before the service, whose reports about clients are believed.";
         "limits": Block(&limits::LIMITS), "What callers of the service may use.";
+        "egress": Block(&egress::EGRESS), "Connections of the projects to other machines, beside encrypted ones to the public internet.";
         "instances": Map(&Block(&INSTANCE)), "The projects, each under the name that it has in paths.";
     }
 
@@ -53,7 +56,7 @@ blocks! {
 }
 
 /// Top-level keys that are reserved for later versions.
-const LATER: [&str; 4] = ["egress", "embed", "mcp", "sql"];
+const LATER: [&str; 3] = ["embed", "mcp", "sql"];
 /// Keys of an instance that are reserved for later versions.
 const LATER_OF_INSTANCE: [&str; 4] = ["extensions", "git", "reach", "weight"];
 
@@ -72,6 +75,8 @@ pub struct Configuration {
     pub auth: Option<Auth>,
     /// Limits of what callers of the service may use.
     pub limits: Limits,
+    /// Destinations that projects may connect to beside the public internet.
+    pub egress: Vec<Destination>,
     /// Instances by name.
     pub instances: BTreeMap<String, Instance>,
 }
@@ -147,6 +152,7 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
         auth: auth::auth(&mut fields, &network),
         network,
         limits: limits::limits(&mut fields),
+        egress: egress::egress(&mut fields),
         instances: instances::instances(&mut fields),
     };
     finish(fields, &CONFIGURATION, &LATER);

@@ -25,6 +25,7 @@ use watershed::{Files, Instance, Options, Runtime};
 use watershed_api::{Code, Exit, Problem};
 use watershed_callers::state::StateError;
 use watershed_compilers::configuration::Trust;
+use watershed_outside::http::Egress;
 
 use self::configuration::Served;
 use self::confinement::Confinement;
@@ -79,7 +80,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
     let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
     let options = |served: &Served| Options {
         working_folder: Some(confinement.folder.clone()),
-        ..options(shared, served)
+        ..options(shared, served, &checked.egress)
     };
     super::block_on(async {
         let stop = Stop::default();
@@ -347,7 +348,7 @@ impl Keeping<'_> {
 }
 
 /// Returns the options for opening a project's instance.
-fn options(shared: &Shared, served: &Served) -> Options {
+fn options(shared: &Shared, served: &Served, egress: &Egress) -> Options {
     let whole = |folder: &PathBuf| std::path::absolute(folder).unwrap_or(folder.clone());
     Options {
         environment: served.environment.clone(),
@@ -358,6 +359,7 @@ fn options(shared: &Shared, served: &Served) -> Options {
         extensions: shared.extensions.as_ref().map(whole),
         sandbox: served.trust == Trust::Sandbox,
         remote_edit: served.remote_edit,
+        egress: egress.clone(),
         installs: !shared.no_extension_install,
         files: Files::Watched,
         // A program that looks at the tables closes them again, and nobody waits for this process to end.

@@ -7,6 +7,7 @@
 //! - [`files`]: local files by a path or pattern.
 //! - [`objects`]: objects in stores, looked at without reading them.
 //! - [`placing`]: files and folders that take their place whole.
+//! - [`reach`]: servers that the engine connects to by itself, checked before it does.
 //! - [`regular`]: regular files, read up to a bound.
 //! - [`sandbox`]: the folders that an engine is confined to.
 //! - [`volume`]: the room that is left where a path is.
@@ -21,6 +22,7 @@ pub mod files;
 pub mod objects;
 pub mod olap;
 pub mod placing;
+pub mod reach;
 pub mod regular;
 pub mod sandbox;
 #[cfg(feature = "stub")]

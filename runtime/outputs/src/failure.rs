@@ -10,6 +10,7 @@ use watershed_compilers::RenderError;
 use watershed_core::{Error, ErrorKind, Ref, SourcePosition};
 use watershed_drivers::objects::StoreError;
 use watershed_drivers::olap::{Failure, OpenError};
+use watershed_drivers::reach::{ReachError, Refused};
 use watershed_proto::Fault;
 
 pub use sql::{from_sql, sql_code};
@@ -72,6 +73,17 @@ pub fn from_store(error: &StoreError) -> Error {
     Error {
         hint: error.hint().map(Into::into),
         ..Error::new(kind, error.code(), error.to_string())
+    }
+}
+
+/// Returns the error of a database whose server the policy of outgoing connections does not allow.
+pub fn from_reach(error: &ReachError) -> Error {
+    match error {
+        ReachError::Unknown => Error::transient("host-unknown", error.to_string()),
+        ReachError::Refused(_) | ReachError::NoHost => Error {
+            hint: Some(Refused::HINT.into()),
+            ..Error::permanent(Refused::CODE, error.to_string())
+        },
     }
 }
 

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::{
     olap::{Failure, Location, Olap, Output, OutputKind, Stamp, Tag, Trashed},
+    reach::Egress,
     sandbox::Sandbox,
 };
 
@@ -66,6 +67,7 @@ pub struct Outputs {
     as_left: bool,
     secrets: Secrets,
     sandbox: Option<Sandbox>,
+    egress: Egress,
     chosen: Chosen,
     /// Outputs as last listed or changed. Never locked across an await.
     known: Mutex<Known>,
@@ -106,6 +108,7 @@ impl Outputs {
             as_left,
             secrets: Secrets::default(),
             sandbox: None,
+            egress: Egress::default(),
             chosen: Chosen::default(),
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
@@ -128,6 +131,19 @@ impl Outputs {
     pub fn with_sandbox(mut self, sandbox: Option<Sandbox>) -> Self {
         self.sandbox = sandbox;
         self
+    }
+
+    /// Sets the policy of the project's outgoing connections.
+    #[must_use]
+    pub fn with_egress(mut self, egress: Egress) -> Self {
+        self.egress = egress;
+        self
+    }
+
+    /// Returns the policy of the project's outgoing connections.
+    #[must_use]
+    pub fn egress(&self) -> &Egress {
+        &self.egress
     }
 
     /// Sets the selection of the run.

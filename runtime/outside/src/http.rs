@@ -3,10 +3,13 @@
 mod addresses;
 mod answer;
 mod client;
+mod egress;
 mod names;
 
-pub use addresses::{Addresses, Refused};
+pub use addresses::Refused;
 pub use answer::{Answer, BodyError, CallError, Failure, chain, retry_after};
 pub use client::{Client, ClientError, Request, Route, Settings};
+pub use egress::{Destination, Egress, Unreached};
+pub use ipnet::IpNet;
 pub use names::{Names, Resolving, SystemNames};
 pub use reqwest::{Method, StatusCode, Url, header};

@@ -8,7 +8,7 @@
 //! | [`Program::run`] | one program: its streams bounded, its deadline, the end of all that it started |
 //! | [`program::end_marked`] | the end of what a crash of ours left running |
 //! | [`http::Client`] | by feature: one client of HTTP; certificates, proxies, redirects, deadlines, bytes read |
-//! | [`http::Addresses`] | by feature: which addresses are connected to, asked with the very one that is used |
+//! | [`http::Egress`] | by feature: the policy of outgoing connections, asked with the very address that is used |
 //!
 //! The suite in `tests/tests/outside` holds every caller against the same misbehaving servers and programs.
 

@@ -18,6 +18,7 @@ use watershed_dialect::ENGINE;
 use watershed_drivers::{
     objects,
     olap::{Attached, DatabaseCause, Failure, QueryError, Session, Statement, Statements as _, System},
+    reach,
 };
 use watershed_outputs::{
     Asking, Outputs,
@@ -220,6 +221,8 @@ impl Trial<'_> {
             }
             return Err(place(failure::missing_database(file)));
         }
+        let checked = reach::check_servers(self.connectors.outputs.egress(), attached).await;
+        checked.map_err(|error| place(failure::from_reach(&error)))?;
         let tried = async {
             let databases = self.connectors.outputs.olap().databases()?;
             databases.try_out(attached, cancel).await
@@ -254,6 +257,10 @@ impl Trial<'_> {
         let access = access.map_err(|error| failure::from_render(&error))?;
         let Some(access) = access else {
             return Ok(Target::Kept);
+        };
+        let access = objects::Access {
+            egress: self.connectors.outputs.egress().clone(),
+            ..access
         };
         let prefixes = access::prefixes(self.spec, access.driver);
         // A prefix of a scheme alone names nothing that could be asked.

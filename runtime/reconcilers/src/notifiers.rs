@@ -11,7 +11,7 @@ use watershed_controller::{Handle, Resource};
 use watershed_core::{Key, Uid};
 use watershed_delivery::{
     Connect, DeliveryError, Notifier, Receiver,
-    notify::{self, Client, Command, File, Login, Secret, Slack, Smtp, SmtpSettings, Tls, Webhook},
+    notify::{self, Client, Command, Egress, File, Login, Secret, Slack, Smtp, SmtpSettings, Tls, Webhook},
 };
 use watershed_outputs::secrets::{Secrets, Unknown};
 use watershed_proto::{ConnectorSpec, Value};
@@ -31,6 +31,8 @@ pub struct ProjectNotifiers {
     secrets: Secrets,
     /// True if messages may only go to files of the project.
     is_confined: bool,
+    /// The policy of connections to receivers.
+    egress: Egress,
     /// The HTTP client, created for the first message that needs one.
     client: OnceLock<Result<Client, String>>,
 }
@@ -44,6 +46,7 @@ impl ProjectNotifiers {
             environment: environment.into(),
             secrets,
             is_confined: false,
+            egress: Egress::default(),
             client: OnceLock::new(),
         }
     }
@@ -52,6 +55,13 @@ impl ProjectNotifiers {
     #[must_use]
     pub fn confined(mut self, is_confined: bool) -> Self {
         self.is_confined = is_confined;
+        self
+    }
+
+    /// Sets the policy of connections to receivers.
+    #[must_use]
+    pub fn with_egress(mut self, egress: Egress) -> Self {
+        self.egress = egress;
         self
     }
 
@@ -68,7 +78,7 @@ impl ProjectNotifiers {
     fn client(&self) -> Result<Client, DeliveryError> {
         let made = self
             .client
-            .get_or_init(|| notify::client().map_err(|error| error.to_string()));
+            .get_or_init(|| notify::client(self.egress.clone()).map_err(|error| error.to_string()));
         made.clone().map_err(DeliveryError::transient)
     }
 
@@ -247,7 +257,8 @@ impl Settings<'_> {
             login,
             from: self.needed("from")?,
             authorities,
-            within: None,
+            egress: self.of.egress.clone(),
+            ..SmtpSettings::default()
         });
         Ok(Arc::new(smtp.map_err(|error| self.wrong(&error.to_string()))?))
     }

@@ -82,7 +82,8 @@ impl Setup {
         let alert = AlertReconciler::new(surroundings.clone());
         let report = ReportReconciler::new(surroundings, Files::new(&self.exports));
         let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone())
-            .confined(outputs.sandbox().is_some() || self.sample.is_some());
+            .confined(outputs.sandbox().is_some() || self.sample.is_some())
+            .with_egress(outputs.egress().clone());
         let model = ModelReconciler::new(self.outputs, &self.root, self.environment)
             .with_parts(self.exports.join("parts"))
             .with_sample(self.sample);

@@ -34,7 +34,7 @@ async fn delivered() -> f64 {
         }
     });
     let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-    let webhook = Webhook::new(notify::client().unwrap(), &url, vec![secret]).unwrap();
+    let webhook = Webhook::new(notify::client(Default::default()).unwrap(), &url, vec![secret]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("catalog.sqlite"))
         .await

@@ -11,7 +11,7 @@ use watershed_delivery::{Key, Message, Sender};
 use watershed_drivers::objects::{Access, Driver, look};
 use watershed_managers::outside::{Call, CalledResource, Commands, Http, Request, VERSION};
 use watershed_outside::Program;
-use watershed_outside::http::{Client, Method, Settings, Url};
+use watershed_outside::http::{Client, Egress, Method, Route, Settings, Url};
 use watershed_outside::program::Keep;
 
 /// Long enough for whatever is to end by itself.
@@ -37,36 +37,48 @@ pub(crate) const CALLERS: [Caller; 4] = [Caller::Webhook, Caller::Step, Caller::
 impl Caller {
     /// Makes a call; a failure is in its words.
     pub(crate) async fn call(self, url: &str, authorities: Option<PathBuf>) -> Result<(), String> {
+        self.call_under(&Egress::default(), url, authorities).await
+    }
+
+    /// Makes a call under a policy of connections; a failure is in its words.
+    pub(crate) async fn call_under(
+        self,
+        egress: &Egress,
+        url: &str,
+        authorities: Option<PathBuf>,
+    ) -> Result<(), String> {
+        let egress = egress.clone();
         let called = async {
             match self {
-                Self::Webhook => webhook(url).await,
-                Self::Step => step(url).await,
-                Self::Objects => object(url, authorities).await,
-                Self::Plain => plain(url, authorities).await,
+                Self::Webhook => webhook(egress, url).await,
+                Self::Step => step(egress, url).await,
+                Self::Objects => object(egress, url, authorities).await,
+                Self::Plain => plain(egress, url, authorities).await,
             }
         };
         tokio::time::timeout(LONG, called).await.expect("it ends")
     }
 }
 
-async fn webhook(url: &str) -> Result<(), String> {
-    let client = notify::client().unwrap();
+async fn webhook(egress: Egress, url: &str) -> Result<(), String> {
+    let client = notify::client(egress).unwrap();
     let webhook = Webhook::new(client, url, Vec::new()).unwrap();
     deliver(&webhook).await
 }
 
-async fn step(url: &str) -> Result<(), String> {
+async fn step(egress: Egress, url: &str) -> Result<(), String> {
     let request = Request {
         url: url.to_owned(),
         ..Request::default()
     };
-    let answer = Http::new().unwrap().call(&request, &a_call()).await;
+    let answer = Http::new(egress).unwrap().call(&request, &a_call()).await;
     answer.map(drop).map_err(|error| error.message.to_string())
 }
 
-async fn object(url: &str, authorities: Option<PathBuf>) -> Result<(), String> {
+async fn object(egress: Egress, url: &str, authorities: Option<PathBuf>) -> Result<(), String> {
     let access = Access {
         driver: Driver::Https,
+        egress,
         authorities,
         ..Access::default()
     };
@@ -74,10 +86,11 @@ async fn object(url: &str, authorities: Option<PathBuf>) -> Result<(), String> {
     looked.map(drop).map_err(|error| error.to_string())
 }
 
-async fn plain(url: &str, authorities: Option<PathBuf>) -> Result<(), String> {
+async fn plain(egress: Egress, url: &str, authorities: Option<PathBuf>) -> Result<(), String> {
     let client = Client::new(Settings {
         authorities,
         body_max: KEPT,
+        route: Route::Direct(egress),
         ..Settings::default()
     });
     let request = client.unwrap();

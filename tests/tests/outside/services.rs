@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use watershed_outside::http::{Client, Failure, Method, Settings, Url};
+use watershed_outside::http::{Client, Destination, Egress, Failure, Method, Settings, Url};
 
 use crate::callers::{CALLERS, Caller, KEPT};
 use crate::host::{Host, Says, assert_bounded};
@@ -79,6 +79,37 @@ async fn a_certificate_of_another_name_or_of_nobody_is_refused_before_anything_i
             assert_eq!(host.asked().len() - before, usize::from(is_good), "{caller:?}");
         }
     }
+}
+
+/// The variable with the URL that a restricted caller of the test below calls.
+const RESTRICTED: &str = "WATERSHED_TEST_RESTRICTED";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api35_a_restricted_policy_uses_no_proxy_of_the_environment() {
+    if let Ok(url) = std::env::var(RESTRICTED) {
+        let local = Egress::public_and([Destination::Network("127.0.0.0/8".parse().unwrap())]);
+        for caller in CALLERS {
+            caller.call_under(&local, &url, None).await.unwrap();
+        }
+        return;
+    }
+    let (host, proxy) = (
+        Host::start(Says::head("200 OK", "")),
+        Host::start(Says::head("200 OK", "")),
+    );
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "services::s_api35_a_restricted_policy_uses_no_proxy_of_the_environment",
+            "--exact",
+        ])
+        .env(RESTRICTED, host.url())
+        .env("http_proxy", proxy.url())
+        .env("all_proxy", proxy.url())
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY")
+        .status();
+    assert!(status.unwrap().success());
+    assert_eq!((proxy.asked().len(), host.asked().len()), (0, CALLERS.len()));
 }
 
 /// Only objects use it, as the engine does that reads them.

@@ -15,6 +15,7 @@ use watershed_compilers::diagnostics::{Colour, draw};
 use watershed_compilers::{Code, Diagnostic};
 use watershed_drivers::regular;
 use watershed_outputs::secrets::Secrets;
+use watershed_outside::http::{Destination, Egress};
 
 use super::masking::without_secrets;
 use super::people;
@@ -37,6 +38,8 @@ pub(super) struct Checked {
     /// Tokens of the file of tokens; none if only the user who started the service is let in.
     pub(super) tokens: Option<Vec<Token>>,
     pub(super) limits: Limits,
+    /// Policy of the projects' outgoing connections.
+    pub(super) egress: Egress,
     /// People who sign in; none without a provider and a proxy's header.
     pub(super) people: Option<people::Checked>,
     pub(super) instances: Vec<Served>,
@@ -123,6 +126,17 @@ fn tell(
     Ok(())
 }
 
+/// Returns the policy of the public internet and the destinations that the operator lists.
+fn egress(listed: &[configuration::Destination]) -> Egress {
+    Egress::public_and(listed.iter().map(|one| match one {
+        configuration::Destination::Network(network) => Destination::Network(*network),
+        configuration::Destination::Host(name, port) => Destination::Host {
+            name: name.clone(),
+            port: *port,
+        },
+    }))
+}
+
 /// Returns the limits of a service, with the usual ones where none is set.
 fn limits(set: &configuration::Limits) -> Limits {
     let usual = Limits::default();
@@ -202,6 +216,7 @@ impl<'f> Reading<'f> {
             state,
             tokens,
             limits: limits(&read.limits),
+            egress: egress(&read.egress),
             people: people.filter(people::Checked::is_any),
             instances,
         })

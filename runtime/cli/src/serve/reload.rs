@@ -42,6 +42,7 @@ impl Fixed {
             ("proxies", format!("{:?}", network.proxies)),
             ("hosts", format!("{:?}", checked.hosts)),
             ("base", checked.base.clone()),
+            ("egress", format!("{:?}", checked.egress)),
             ("state", state),
             ("auth", checked.tokens.is_some().to_string()),
         ];

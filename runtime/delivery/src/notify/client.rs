@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use watershed_outside::http::{
-    self, CallError, Client, ClientError, Failure, Request, Settings, StatusCode, Url, header::HeaderMap,
+    self, CallError, Client, ClientError, Egress, Failure, Refused, Request, Route, Settings, StatusCode,
+    Url, header::HeaderMap,
 };
 
 use super::DeliveryError;
@@ -32,22 +33,23 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-/// Creates the client for HTTP receivers, which trusts the authorities of the web. Redirects are not followed, so that
+/// Creates the client for HTTP receivers, which connects to what the policy allows and trusts the authorities of the web. Redirects are not followed, so that
 /// a message reaches no unnamed receiver.
 ///
 /// # Errors
 /// When TLS can't be configured.
-pub fn client() -> Result<Client, ClientError> {
+pub fn client(egress: Egress) -> Result<Client, ClientError> {
     Client::new(Settings {
         connect_within: None,
         within: Some(CALL_WITHIN),
         body_max: ANSWER_MAX,
+        route: Route::Direct(egress),
         ..Settings::default()
     })
 }
 
 /// Sends a request; any status outside 2xx is an error.
-pub(super) async fn send(request: Request<'_>) -> Result<Answer, DeliveryError> {
+pub(super) async fn send(request: Request) -> Result<Answer, DeliveryError> {
     let answer = request.send().await.map_err(|error| unreachable(&error))?;
     let status = answer.status();
     if !status.is_success() {
@@ -58,13 +60,14 @@ pub(super) async fn send(request: Request<'_>) -> Result<Answer, DeliveryError> 
     Ok(Answer { status, body })
 }
 
-/// Parses an address: HTTPS, or HTTP on this machine.
-pub(super) fn address(text: &str) -> Result<Url, AddressError> {
+/// Parses an address: HTTPS, or HTTP on this machine. What a restricted client may reach without encryption is its
+/// policy's.
+pub(super) fn address(client: &Client, text: &str) -> Result<Url, AddressError> {
     let url = Url::parse(text.trim()).map_err(|_| AddressError::NoUrl)?;
     let host = url.host_str().ok_or(AddressError::NoUrl)?;
     match url.scheme() {
         "https" => Ok(url),
-        "http" if is_loopback(host) => Ok(url),
+        "http" if is_loopback(host) || client.is_restricted() => Ok(url),
         "http" => Err(AddressError::Unencrypted),
         _ => Err(AddressError::NoUrl),
     }
@@ -95,8 +98,13 @@ fn unreachable(error: &CallError) -> DeliveryError {
         Failure::Connect => "can't connect",
         Failure::Timeout => "it took too long to answer",
         Failure::Broken => "the connection ended before an answer",
-        Failure::Refused(_) => return DeliveryError::permanent(error.to_string()),
+        Failure::Refused(refused) => return not_allowed(refused),
     })
+}
+
+/// Returns the error of an address that the policy of outgoing connections does not allow.
+pub(super) fn not_allowed(refused: Refused) -> DeliveryError {
+    DeliveryError::permanent(format!("{} ({refused})", Refused::CODE))
 }
 
 #[cfg(test)]
@@ -111,8 +119,9 @@ mod tests {
             "http://localhost/x",
             "http://[::1]/x",
         ];
+        let client = client(Egress::default()).unwrap();
         for text in fine {
-            assert!(address(text).is_ok(), "{text}");
+            assert!(address(&client, text).is_ok(), "{text}");
         }
         let refused = [
             ("http://example.org/x", AddressError::Unencrypted),
@@ -122,7 +131,7 @@ mod tests {
             ("", AddressError::NoUrl),
         ];
         for (text, error) in refused {
-            assert_eq!(address(text), Err(error), "{text}");
+            assert_eq!(address(&client, text), Err(error), "{text}");
         }
     }
 }

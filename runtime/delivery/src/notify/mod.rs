@@ -27,7 +27,7 @@ pub use file::File;
 pub use signature::{Secret, SecretError, sign};
 pub use slack::Slack;
 pub use smtp::{Login, Settings as SmtpSettings, Smtp, SmtpError, Tls};
-pub use watershed_outside::http::{Client, ClientError};
+pub use watershed_outside::http::{Client, ClientError, Egress, Names, SystemNames};
 pub use webhook::Webhook;
 
 /// The future type of notifiers' methods.

@@ -42,7 +42,7 @@ impl Slack {
     /// # Errors
     /// When the address is none that may be used.
     pub fn webhook(client: Client, url: &str) -> Result<Self, AddressError> {
-        let to = To::Webhook(address(url)?);
+        let to = To::Webhook(address(&client, url)?);
         Ok(Self { client, to })
     }
 
@@ -53,7 +53,7 @@ impl Slack {
     /// When the address is none that may be used.
     pub fn bot(client: Client, token: impl Into<String>, api: Option<&str>) -> Result<Self, AddressError> {
         let to = To::Bot {
-            api: address(api.unwrap_or(API))?,
+            api: address(&client, api.unwrap_or(API))?,
             token: token.into(),
         };
         Ok(Self { client, to })

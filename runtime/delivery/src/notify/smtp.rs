@@ -1,7 +1,9 @@
 //! Delivery by mail: a mail to each recipient, as text and HTML, over an encrypted connection.
 
 use std::fmt;
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::header::ContentType;
@@ -11,8 +13,9 @@ use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls as Smtp
 use lettre::transport::smtp::response::Response;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use tokio::time::timeout;
+use watershed_outside::http::{Egress, Names, SystemNames, Unreached};
 
-use super::client::is_loopback;
+use super::client::{is_loopback, not_allowed};
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::{ATTACHED_MAX, Attachment, Message, PICTURE, shown};
 use crate::picture;
@@ -62,9 +65,69 @@ impl fmt::Debug for Login {
 /// Sends mails through a server.
 #[derive(Debug, Clone)]
 pub struct Smtp {
-    transport: AsyncSmtpTransport<Tokio1Executor>,
+    server: Server,
+    egress: Egress,
+    names: Arc<dyn Names>,
     from: Mailbox,
     within: Duration,
+}
+
+/// The server of mails.
+#[derive(Debug, Clone)]
+struct Server {
+    host: String,
+    port: u16,
+    tls: SmtpTls,
+    login: Option<Login>,
+}
+
+impl Server {
+    /// Returns the transport to the server at one of its addresses, or by its name. The certificate must be that of the
+    /// name either way.
+    fn transport(&self, at: &str) -> AsyncSmtpTransport<Tokio1Executor> {
+        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(at)
+            .port(self.port)
+            .tls(self.tls.clone());
+        if let Some(login) = &self.login {
+            let credentials = Credentials::new(login.user.clone(), login.password.clone());
+            builder = builder.credentials(credentials);
+        }
+        builder.build()
+    }
+
+    /// Sends a mail to the first address that takes connections.
+    async fn send_to(
+        &self,
+        addresses: &[SocketAddr],
+        mail: &lettre::Message,
+    ) -> Result<Response, lettre::transport::smtp::Error> {
+        let (last, others) = match addresses.split_last() {
+            Some((last, others)) => (last.ip().to_string(), others),
+            None => (self.host.clone(), addresses),
+        };
+        for address in others.iter().take(ADDRESSES_MAX) {
+            match self.transport(&address.ip().to_string()).send(mail.clone()).await {
+                Err(error) if is_unconnected(&error) => {}
+                sent => return sent,
+            }
+        }
+        self.transport(&last).send(mail.clone()).await
+    }
+}
+
+/// The most addresses of a server that are tried before the last one.
+const ADDRESSES_MAX: usize = 3;
+
+/// Returns true if no connection was made, so that nothing was sent.
+fn is_unconnected(error: &lettre::transport::smtp::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, ConnectionRefused, HostUnreachable, NetworkUnreachable};
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| {
+        matches!(
+            cause.kind(),
+            AddrNotAvailable | ConnectionRefused | HostUnreachable | NetworkUnreachable
+        )
+    })
 }
 
 /// The error of unusable server settings.
@@ -82,7 +145,7 @@ pub enum SmtpError {
 }
 
 /// Settings of a mail server.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Host name of the server.
     pub host: String,
@@ -98,6 +161,26 @@ pub struct Settings {
     pub authorities: Option<Vec<u8>>,
     /// Time limit of a whole SMTP session; by default a minute.
     pub within: Option<Duration>,
+    /// Policy of the connections to the server.
+    pub egress: Egress,
+    /// Resolver of the server's name, for a restricted policy.
+    pub names: Arc<dyn Names>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            host: String::new(),
+            port: None,
+            tls: Tls::default(),
+            login: None,
+            from: String::new(),
+            authorities: None,
+            within: None,
+            egress: Egress::default(),
+            names: Arc::new(SystemNames),
+        }
+    }
 }
 
 impl Smtp {
@@ -111,20 +194,23 @@ impl Smtp {
             .parse()
             .map_err(|_| SmtpError::From(shown(&settings.from)))?;
         let tls = match settings.tls {
-            Tls::None if !is_loopback(&settings.host) => return Err(SmtpError::Unencrypted),
+            // What a restricted sender may reach without encryption is its policy's.
+            Tls::None if !settings.egress.is_restricted() && !is_loopback(&settings.host) => {
+                return Err(SmtpError::Unencrypted);
+            }
             Tls::None => SmtpTls::None,
             Tls::Starttls => SmtpTls::Required(parameters(settings)?),
             Tls::Implicit => SmtpTls::Wrapper(parameters(settings)?),
         };
-        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(settings.host.as_str())
-            .port(settings.port.unwrap_or(settings.tls.port()))
-            .tls(tls);
-        if let Some(login) = &settings.login {
-            let credentials = Credentials::new(login.user.clone(), login.password.clone());
-            builder = builder.credentials(credentials);
-        }
         Ok(Self {
-            transport: builder.build(),
+            server: Server {
+                host: settings.host.clone(),
+                port: settings.port.unwrap_or(settings.tls.port()),
+                tls,
+                login: settings.login.clone(),
+            },
+            egress: settings.egress.clone(),
+            names: Arc::clone(&settings.names),
             from,
             within: settings.within.unwrap_or(WITHIN),
         })
@@ -133,11 +219,32 @@ impl Smtp {
     async fn send(&self, message: &Message, attempt: Attempt<'_>) -> Result<Receipt, DeliveryError> {
         let mail = self.mail(message, attempt.to).await?;
         // The transport's own timeout ends with the connection: a server that says nothing after it would hold us for ever.
-        let sent = timeout(self.within, self.transport.send(mail)).await;
-        let sent = sent.map_err(|_| DeliveryError::transient("the server took too long"))?;
-        let response = sent.map_err(|error| judge(&error))?;
+        let sent = timeout(self.within, async {
+            let addresses = self.addresses().await?;
+            let sent = self.server.send_to(&addresses, &mail).await;
+            sent.map_err(|error| judge(&error))
+        });
+        let sent = sent.await;
+        let response = sent.map_err(|_| DeliveryError::transient("the server took too long"))??;
         Ok(Receipt {
             said: said(&response),
+        })
+    }
+
+    /// Returns the addresses of the server that may be connected to; none if the policy allows all.
+    async fn addresses(&self) -> Result<Vec<SocketAddr>, DeliveryError> {
+        if !self.egress.is_restricted() {
+            return Ok(Vec::new());
+        }
+        let Server { host, port, tls, .. } = &self.server;
+        let is_encrypted = !matches!(tls, SmtpTls::None);
+        let found = self
+            .egress
+            .look_up(&*self.names, (host, *port), is_encrypted)
+            .await;
+        found.map_err(|error| match error {
+            Unreached::Refused(refused) => not_allowed(refused),
+            Unreached::Unknown(_) => DeliveryError::transient("the server's name has no address"),
         })
     }
 

@@ -22,7 +22,7 @@ impl Webhook {
     /// # Errors
     /// When the address is no such one.
     pub fn new(client: Client, url: &str, secrets: Vec<Secret>) -> Result<Self, AddressError> {
-        let url = address(url)?;
+        let url = address(&client, url)?;
         Ok(Self { client, url, secrets })
     }
 

@@ -9,6 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufStream
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use watershed_locks::Unpoisoned;
+use watershed_outside::http::{Destination, Egress, Names, Resolving};
 
 use super::message;
 use crate::message::{ATTACHED_MAX, Attachment};
@@ -83,6 +84,7 @@ impl Server {
             from: "Watershed <alerts@example.org>".to_owned(),
             authorities: Some(self.authority.clone()),
             within: Some(Duration::from_secs(5)),
+            ..SmtpSettings::default()
         }
     }
 
@@ -346,4 +348,42 @@ async fn settings_that_would_send_in_the_clear_are_refused() {
         Smtp::new(&settings).err(),
         Some(SmtpError::From("nobody".to_owned()))
     );
+}
+
+/// Resolves every name to a loopback address, then to another one.
+#[derive(Debug, Default)]
+struct Changing(std::sync::atomic::AtomicUsize);
+
+impl Names for Changing {
+    fn look_up(&self, _: &str) -> Resolving {
+        let turn = self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let last = if turn == 0 { 1 } else { 9 };
+        Box::pin(async move { Ok(vec![std::net::IpAddr::from([127, 0, 0, last])]) })
+    }
+}
+
+#[tokio::test]
+async fn s_api35_a_mail_server_is_looked_up_once_and_connected_to_where_it_was_checked() {
+    let server = Server::start(Manner::Takes).await;
+    let names = Arc::new(Changing::default());
+    let of = |egress| SmtpSettings {
+        egress,
+        names: Arc::clone(&names) as Arc<dyn Names>,
+        ..server.settings()
+    };
+    let listed = Egress::public_and([Destination::Network("127.0.0.1/32".parse().unwrap())]);
+    let sent = send(&of(listed.clone()), &message("k")).await;
+    // The certificate is that of the name, at the address that the name had.
+    sent.expect("the first address takes the mail");
+    assert_eq!(server.mails.lock().unpoisoned().len(), 1);
+    let refused = send(&of(listed), &message("k"))
+        .await
+        .expect_err("it is another address");
+    assert_eq!(refused.class, Class::Permanent);
+    assert!(refused.message.starts_with("egress-refused"), "{refused}");
+    let refused = send(&of(Egress::public_and([])), &message("k"))
+        .await
+        .expect_err("it is loopback");
+    assert!(refused.message.contains("127.0.0.9"), "{refused}");
+    assert_eq!(names.0.load(std::sync::atomic::Ordering::SeqCst), 3);
 }

@@ -23,7 +23,7 @@ fn to(to: &str) -> Attempt<'_> {
 }
 
 fn client() -> Client {
-    crate::notify::client().expect("TLS can be configured")
+    crate::notify::client(Default::default()).expect("TLS can be configured")
 }
 
 async fn post(answer: Answer) -> (Receiver, Result<Receipt, DeliveryError>) {

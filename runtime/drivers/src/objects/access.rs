@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use watershed_outside::http::Egress;
+
 /// The protocol of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Driver {
@@ -84,6 +86,8 @@ pub struct Access {
     pub headers: BTreeMap<String, String>,
     /// PEM file with certificates that are trusted beside public authorities, if any.
     pub authorities: Option<PathBuf>,
+    /// Policy of the connections to the store.
+    pub egress: Egress,
 }
 
 impl Access {

@@ -1,13 +1,19 @@
 //! Clients of object stores, one per access and bucket, over shared connections.
 
-use std::sync::{Arc, LazyLock};
+use std::error::Error;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::client::{ClientOptions, HttpClient, HttpConnector};
+use object_store::client::{
+    ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpService,
+};
 use object_store::{ObjectStore, RetryConfig};
-use watershed_outside::http::{Client, ClientError, Route, Settings};
+use watershed_locks::Unpoisoned;
+use watershed_outside::http::{Client, ClientError, Egress, Refused, Route, Settings, Url};
 
 use super::{Access, Driver, Location, StoreError};
 
@@ -71,26 +77,44 @@ pub(super) fn http(access: &Access, purpose: Purpose) -> Result<Client, ClientEr
         // Few have one, and its file may change.
         (Some(file), _) => Client::new(Settings {
             authorities: Some(file.clone()),
-            ..settings(purpose)
+            ..settings(purpose, &access.egress)
         }),
+        (None, _) if access.egress.is_restricted() => restricted(purpose, &access.egress),
         (None, Purpose::Ask) => ASKING.clone(),
         (None, Purpose::Send) => SENDING.clone(),
     }
 }
 
 /// Shared HTTP client, whose connections are reused since a run makes many requests to one store.
-static ASKING: LazyLock<Result<Client, ClientError>> = LazyLock::new(|| Client::new(settings(Purpose::Ask)));
+static ASKING: LazyLock<Result<Client, ClientError>> =
+    LazyLock::new(|| Client::new(settings(Purpose::Ask, &Egress::default())));
 static SENDING: LazyLock<Result<Client, ClientError>> =
-    LazyLock::new(|| Client::new(settings(Purpose::Send)));
+    LazyLock::new(|| Client::new(settings(Purpose::Send, &Egress::default())));
+/// The clients of the restricted policy that was last used: a process has one.
+static RESTRICTED: Mutex<Vec<(Purpose, Egress, Client)>> = Mutex::new(Vec::new());
 
-fn settings(purpose: Purpose) -> Settings {
+fn restricted(purpose: Purpose, egress: &Egress) -> Result<Client, ClientError> {
+    let mut made = RESTRICTED.lock().unpoisoned();
+    if let Some((.., client)) = made.iter().find(|(of, by, _)| *of == purpose && by == egress) {
+        return Ok(client.clone());
+    }
+    let client = Client::new(settings(purpose, egress))?;
+    made.retain(|(of, ..)| *of != purpose);
+    made.push((purpose, egress.clone(), client.clone()));
+    Ok(client)
+}
+
+fn settings(purpose: Purpose, egress: &Egress) -> Settings {
     Settings {
         within: Some(match purpose {
             Purpose::Ask => ASKED_WITHIN,
             Purpose::Send => SENT_WITHIN,
         }),
         redirects: REDIRECTS,
-        route: Route::Environment,
+        route: match egress.is_restricted() {
+            true => Route::Direct(egress.clone()),
+            false => Route::Environment,
+        },
         ..Settings::default()
     }
 }
@@ -165,14 +189,50 @@ struct Connector(Result<Client, ClientError>);
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let generic = |source| object_store::Error::Generic {
+        let client = self.0.clone().map_err(|error| object_store::Error::Generic {
             store: "HTTP",
-            source,
-        };
-        let client = self.0.clone().map_err(|error| generic(error.into()))?;
-        let shared = client
-            .shared()
-            .ok_or_else(|| generic("its client refuses addresses".into()))?;
-        Ok(HttpClient::new(shared))
+            source: error.into(),
+        })?;
+        Ok(HttpClient::new(Checked(client)))
     }
+}
+
+/// A service of requests that asks the policy of connections before each of them.
+#[derive(Debug)]
+struct Checked(Client);
+
+impl HttpService for Checked {
+    fn call<'s, 'f>(
+        &'s self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'f>>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            // An error of this kind is not tried again.
+            let refused = |refused: Refused| HttpError::new(HttpErrorKind::Unknown, refused);
+            let url = Url::parse(&request.uri().to_string());
+            let url = url.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+            let client = self.0.shared(&url).map_err(refused)?;
+            let answered = HttpService::call(&client, request).await;
+            answered.map_err(|error| match refusal(&error) {
+                Some(found) => refused(found),
+                None => error,
+            })
+        })
+    }
+}
+
+/// Returns the refusal by the policy of connections among an error's causes.
+pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refused> {
+    let mut cause = Some(error);
+    while let Some(one) = cause {
+        if let Some(refused) = one.downcast_ref::<Refused>() {
+            return Some(*refused);
+        }
+        cause = one.source();
+    }
+    None
 }

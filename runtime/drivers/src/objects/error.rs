@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use thiserror::Error;
+use watershed_outside::http::{CallError, Failure, Refused};
 
 /// The error of a request to an object store.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,6 +38,9 @@ pub enum StoreError {
     /// Nobody listens at the address.
     #[error("the store of \"{0}\" refuses connections")]
     Refused(String),
+    /// The policy of outgoing connections does not allow the address.
+    #[error("the store of \"{0}\" may not be asked: {1}")]
+    NotAllowed(String, Refused),
     /// The certificate of the host is not trusted.
     #[error("the certificate of the store of \"{0}\" is not trusted")]
     Certificate(String),
@@ -72,6 +76,7 @@ impl StoreError {
             Self::ClockSkew => "clock-skew",
             Self::UnknownHost(_) => "host-unknown",
             Self::Refused(_) => "connection-refused",
+            Self::NotAllowed(..) => Refused::CODE,
             Self::Certificate(_) => "certificate-untrusted",
             Self::Timeout(_) => "store-timeout",
             Self::Busy(..) => "store-busy",
@@ -95,6 +100,7 @@ impl StoreError {
             Self::UnknownHost(_) | Self::Refused(_) => {
                 Some("check the connector's `endpoint`, and that this machine reaches it")
             }
+            Self::NotAllowed(..) => Some(Refused::HINT),
             Self::Certificate(_) => Some("its certificate must be signed by a public authority"),
             _ => None,
         }
@@ -108,6 +114,14 @@ impl StoreError {
 
     /// Converts a client's error about an address.
     pub(super) fn from_client(error: &(dyn Error + 'static), address: &str, bucket: &str) -> Self {
+        let called = error.downcast_ref::<CallError>().map(CallError::failure);
+        let refused = match called {
+            Some(Failure::Refused(refused)) => Some(refused),
+            _ => super::client::refusal(error),
+        };
+        if let Some(refused) = refused {
+            return Self::NotAllowed(address.to_owned(), refused);
+        }
         let mut said = error.to_string();
         let mut source = error.source();
         while let Some(inner) = source {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use watershed_controller::Error;
 use watershed_outside::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use watershed_outside::http::{
-    self, BodyError, CallError, Client, ClientError, Method, Settings, StatusCode, Url,
+    self, BodyError, CallError, Client, ClientError, Egress, Failure, Method, Refused, Route, Settings,
+    StatusCode, Url,
 };
 
 use super::answer::{ANSWER_MAX, Answer, BAD_ANSWER, FAILED};
@@ -36,14 +37,15 @@ pub struct Request {
 }
 
 impl Http {
-    /// Returns a client without proxies or redirects, since a redirected POST may lose its body or go to another host.
+    /// Returns a client that connects to what the policy allows, without proxies or redirects, since a redirected POST may lose its body or go to another host.
     /// The step's timeout limits the whole call.
     ///
     /// # Errors
     /// When TLS can't be configured.
-    pub fn new() -> Result<Self, ClientError> {
+    pub fn new(egress: Egress) -> Result<Self, ClientError> {
         let client = Client::new(Settings {
             body_max: ANSWER_MAX,
+            route: Route::Direct(egress),
             ..Settings::default()
         })?;
         Ok(Self { client })
@@ -142,5 +144,11 @@ fn cut_off(error: &BodyError) -> Error {
 }
 
 fn unreachable(code: &'static str, error: &CallError) -> Error {
+    if let Failure::Refused(refused) = error.failure() {
+        return Error {
+            hint: Some(Refused::HINT.into()),
+            ..Error::permanent(Refused::CODE, refused.to_string())
+        };
+    }
     Error::transient(code, http::chain(error))
 }

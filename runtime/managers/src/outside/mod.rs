@@ -18,4 +18,4 @@ pub use answer::{ANSWER_MAX, Answer, AwaitAnswer, ErrorAnswer, Wait};
 pub use call::{Call, CalledPart, CalledResource, CalledWindow, VERSION};
 pub use command::Commands;
 pub use http::{Http, Request};
-pub use watershed_outside::http::ClientError;
+pub use watershed_outside::http::{ClientError, Egress};

@@ -402,7 +402,10 @@ async fn post(url: &str) -> Result<Answer, Error> {
         url: url.to_owned(),
         ..Request::default()
     };
-    let (http, call) = (Http::new().unwrap(), call(Resource::fresh_uid()));
+    let (http, call) = (
+        Http::new(Default::default()).unwrap(),
+        call(Resource::fresh_uid()),
+    );
     tokio::time::timeout(LONG, http.call(&request, &call))
         .await
         .expect("it ends")
@@ -520,7 +523,10 @@ async fn a_server_that_hangs_is_left_when_the_call_is_dropped() {
         url,
         ..Request::default()
     };
-    let (http, call) = (Http::new().unwrap(), call(Resource::fresh_uid()));
+    let (http, call) = (
+        Http::new(Default::default()).unwrap(),
+        call(Resource::fresh_uid()),
+    );
     let hung = tokio::time::timeout(Duration::from_millis(300), http.call(&request, &call)).await;
     assert!(hung.is_err(), "it hangs until it is dropped");
 }

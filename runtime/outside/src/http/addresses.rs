@@ -2,25 +2,38 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The addresses that a client may connect to. The check applies to the address that is used for the connection: a name
+use ipnet::IpNet;
+
+/// The addresses that one connection may go to. The check applies to the address that is used for the connection: a name
 /// is looked up once, and the client connects to the result of that look-up.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Addresses {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Addresses {
     /// All addresses.
-    #[default]
     Any,
     /// Addresses of the public internet: no loopback, private, link-local or metadata address, nor an IPv6 address that stands for
-    /// such a one.
-    Public {
-        /// Addresses that are allowed all the same.
-        except: Vec<IpAddr>,
-    },
+    /// such a one; and those of the networks.
+    PublicAnd(Vec<IpNet>),
+    /// Addresses of the networks alone, for connections that are not encrypted.
+    Only(Vec<IpNet>),
 }
 
-/// An address to which a connection was refused.
+/// The reason why a connection is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the address {0} is not one of the public internet")]
-pub struct Refused(pub IpAddr);
+pub enum Refused {
+    /// The address is not public, and not listed.
+    #[error("connections to {0} are not allowed: it is no address of the public internet")]
+    Address(IpAddr),
+    /// The connection would not be encrypted, and its address is not listed.
+    #[error("connections without encryption are not allowed but to listed addresses")]
+    Unencrypted,
+}
+
+impl Refused {
+    /// Error code of steps, sources and connectors that are refused.
+    pub const CODE: &str = "egress-refused";
+    /// Advice for whoever reads the error.
+    pub const HINT: &str = "the operator of the service can list the address or its network under `egress`";
+}
 
 /// IPv4 networks that are not public, each with the length of its prefix in bits.
 const NOT_PUBLIC_V4: [(Ipv4Addr, u32); 17] = [
@@ -60,14 +73,17 @@ const NOT_PUBLIC_V6: [(Ipv6Addr, u32); 4] = [
 
 impl Addresses {
     /// Returns an error if connections to an address are not allowed.
-    ///
-    /// # Errors
-    /// When the address may not be connected to.
-    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
+    pub(super) fn check(&self, address: IpAddr) -> Result<(), Refused> {
+        // A mapped address is the one that it stands for.
+        let is_listed = |listed: &[IpNet]| {
+            let address = address.to_canonical();
+            listed.iter().any(|network| network.contains(&address))
+        };
         match self {
-            Self::Public { except } if !except.contains(&address) && !is_public(address) => {
-                Err(Refused(address))
+            Self::PublicAnd(listed) if !is_public(address) && !is_listed(listed) => {
+                Err(Refused::Address(address))
             }
+            Self::Only(listed) if !is_listed(listed) => Err(Refused::Unencrypted),
             _ => Ok(()),
         }
     }
@@ -111,7 +127,7 @@ mod tests {
     use super::*;
 
     fn is_allowed(address: &str) -> bool {
-        let public = Addresses::Public { except: Vec::new() };
+        let public = Addresses::PublicAnd(Vec::new());
         public.check(address.parse().unwrap()).is_ok()
     }
 
@@ -181,12 +197,28 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_is_one_address_and_no_other() {
-        let except = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        let public = Addresses::Public { except };
-        assert_eq!(public.check(Ipv4Addr::LOCALHOST.into()), Ok(()));
-        let other = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-        assert_eq!(public.check(other), Err(Refused(other)));
-        assert_eq!(Addresses::Any.check(other), Ok(()));
+    fn listed_networks_are_allowed_and_their_neighbours_are_not() {
+        let listed: Vec<IpNet> = vec!["10.1.0.0/16".parse().unwrap(), "fd00::/64".parse().unwrap()];
+        let (public, only) = (Addresses::PublicAnd(listed.clone()), Addresses::Only(listed));
+        for address in ["10.1.2.3", "::ffff:10.1.2.3", "fd00::5"] {
+            let address = address.parse().unwrap();
+            assert_eq!((public.check(address), only.check(address)), (Ok(()), Ok(())));
+        }
+        for address in [
+            "10.2.0.1",
+            "::ffff:10.2.0.1",
+            "fd00:0:0:1::5",
+            "64:ff9b::10.1.2.3",
+        ] {
+            let address = address.parse().unwrap();
+            let refused = (Err(Refused::Address(address)), Err(Refused::Unencrypted));
+            assert_eq!((public.check(address), only.check(address)), refused);
+        }
+        let outside = "1.1.1.1".parse().unwrap();
+        assert_eq!(
+            (public.check(outside), only.check(outside)),
+            (Ok(()), Err(Refused::Unencrypted))
+        );
+        assert_eq!(Addresses::Any.check(IpAddr::V4(Ipv4Addr::LOCALHOST)), Ok(()));
     }
 }

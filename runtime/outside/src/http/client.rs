@@ -1,19 +1,19 @@
 //! The client, made of settings that are values.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::redirect::{Attempt, Policy};
+use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::addresses::Addresses;
 use super::names::Guarded;
-use super::{Addresses, Answer, CallError, Names, Refused, SystemNames};
+use super::{Answer, CallError, Egress, Names, Refused, SystemNames};
 
 /// The default time limit for establishing a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub struct Settings {
     pub connect_within: Option<Duration>,
     /// Time limit of a call until the end of the body; unlimited if `None`. Dropping a call closes its connection.
     pub within: Option<Duration>,
-    /// The most redirects that are followed; at 0 a redirect is returned as the answer.
+    /// The most redirects that are followed; at 0, and by a restricted policy, a redirect is returned as the answer.
     pub redirects: usize,
     /// Route of connections: direct or through proxies.
     pub route: Route,
@@ -43,8 +43,8 @@ pub struct Settings {
 /// Route of connections: direct or through proxies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// Directly to the server, if its address is allowed.
-    Direct(Addresses),
+    /// Directly to the server, if the policy allows it.
+    Direct(Egress),
     /// Through the proxies that the environment names. Proxies look up names themselves, so no address can be refused.
     Environment,
 }
@@ -55,7 +55,7 @@ impl Default for Settings {
             connect_within: Some(CONNECT_WITHIN),
             within: None,
             redirects: 0,
-            route: Route::Direct(Addresses::Any),
+            route: Route::Direct(Egress::default()),
             authorities: None,
             body_max: BODY_MAX,
             names: Arc::new(SystemNames),
@@ -66,9 +66,21 @@ impl Default for Settings {
 /// A client of HTTP services, without global state. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
+    /// Connects to public addresses and listed networks, or to all addresses if the policy is not restricted.
     client: reqwest::Client,
-    addresses: Addresses,
+    /// The clients of a restricted policy for listed destinations: pools of connections are not shared between them.
+    listed: Option<Listed>,
+    egress: Egress,
     body_max: usize,
+}
+
+/// Clients for the destinations that a restricted policy lists.
+#[derive(Debug, Clone)]
+struct Listed {
+    /// Connects to listed networks alone.
+    networks: reqwest::Client,
+    /// Connects to listed hosts.
+    hosts: reqwest::Client,
 }
 
 /// The error of creating a client.
@@ -94,64 +106,109 @@ impl Client {
     /// When TLS can't be configured, or the file of certificates can't be read.
     pub fn new(settings: Settings) -> Result<Self, ClientError> {
         let tls = tls(settings.authorities.as_deref())?;
-        let (addresses, has_proxies) = match settings.route {
-            Route::Direct(addresses) => (addresses, false),
-            Route::Environment => (Addresses::Any, true),
+        let egress = match &settings.route {
+            Route::Direct(egress) => egress.clone(),
+            Route::Environment => Egress::default(),
         };
-        let names = Guarded {
-            names: settings.names,
-            addresses: addresses.clone(),
+        let build = |addresses| build(&settings, &tls, addresses, egress.is_restricted());
+        let listed = match egress.is_restricted() {
+            true => Some(Listed {
+                networks: build(egress.addresses("", 0, false))?,
+                hosts: build(Addresses::Any)?,
+            }),
+            false => None,
         };
-        let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(redirects(settings.redirects, addresses.clone()))
-            .dns_resolver(names);
-        if !has_proxies {
-            builder = builder.no_proxy();
-        }
-        if let Some(within) = settings.connect_within {
-            builder = builder.connect_timeout(within);
-        }
-        if let Some(within) = settings.within {
-            builder = builder.timeout(within);
-        }
-        let client = builder
-            .build()
-            .map_err(|error| ClientError::Tls(super::chain(&error)))?;
         Ok(Self {
-            client,
-            addresses,
+            client: build(egress.addresses("", 0, true))?,
+            listed,
+            egress,
             body_max: settings.body_max,
         })
     }
 
+    /// Returns true unless the client connects to all addresses.
+    #[must_use]
+    pub fn is_restricted(&self) -> bool {
+        self.egress.is_restricted()
+    }
+
     /// Begins a request.
     #[must_use]
-    pub fn request(&self, method: Method, to: Url) -> Request<'_> {
+    pub fn request(&self, method: Method, to: Url) -> Request {
+        let (client, refused) = match self.choose(&to) {
+            Ok(client) => (client, None),
+            Err(refused) => (&self.client, Some(refused)),
+        };
         Request {
-            client: self,
-            to: literal(&to),
-            builder: self.client.request(method, to),
+            refused,
+            body_max: self.body_max,
+            builder: client.request(method, to),
         }
     }
 
-    /// Returns the underlying client, for a library that sends its own requests and bounds the bytes that it reads.
-    /// None if some addresses are refused: a URL could contain such an address, which is not looked up.
-    #[must_use]
-    pub fn shared(&self) -> Option<reqwest::Client> {
-        (self.addresses == Addresses::Any).then(|| self.client.clone())
+    /// Returns the underlying client for a URL, for a library that sends its own requests and bounds the bytes that it
+    /// reads. It must be used for the host, port and scheme of the URL alone.
+    ///
+    /// # Errors
+    /// When the URL may not be connected to.
+    pub fn shared(&self, to: &Url) -> Result<reqwest::Client, Refused> {
+        self.choose(to).cloned()
     }
+
+    fn choose(&self, to: &Url) -> Result<&reqwest::Client, Refused> {
+        let Some(listed) = &self.listed else {
+            return Ok(&self.client);
+        };
+        Ok(match self.egress.addresses_of(to)? {
+            Addresses::Any => &listed.hosts,
+            Addresses::Only(_) => &listed.networks,
+            Addresses::PublicAnd(_) => &self.client,
+        })
+    }
+}
+
+fn build(
+    settings: &Settings,
+    tls: &ClientConfig,
+    addresses: Addresses,
+    is_restricted: bool,
+) -> Result<reqwest::Client, ClientError> {
+    let names = Guarded {
+        names: Arc::clone(&settings.names),
+        addresses,
+    };
+    let redirects = match settings.redirects {
+        0 => Policy::none(),
+        _ if is_restricted => Policy::none(),
+        most => Policy::limited(most),
+    };
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls.clone())
+        .redirect(redirects)
+        .dns_resolver(names);
+    if settings.route != Route::Environment {
+        builder = builder.no_proxy();
+    }
+    if let Some(within) = settings.connect_within {
+        builder = builder.connect_timeout(within);
+    }
+    if let Some(within) = settings.within {
+        builder = builder.timeout(within);
+    }
+    builder
+        .build()
+        .map_err(|error| ClientError::Tls(super::chain(&error)))
 }
 
 /// A request under construction.
 #[derive(Debug)]
-pub struct Request<'a> {
-    client: &'a Client,
-    to: Option<IpAddr>,
+pub struct Request {
+    refused: Option<Refused>,
+    body_max: usize,
     builder: RequestBuilder,
 }
 
-impl Request<'_> {
+impl Request {
     /// Adds a header to the request.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -195,34 +252,12 @@ impl Request<'_> {
     /// # Errors
     /// When no answer comes, or an address may not be connected to.
     pub async fn send(self) -> Result<Answer, CallError> {
-        if let Some(address) = self.to {
-            self.client.addresses.check(address)?;
+        if let Some(refused) = self.refused {
+            return Err(refused.into());
         }
         let response = self.builder.send().await?;
-        Ok(Answer::new(response, self.client.body_max))
+        Ok(Answer::new(response, self.body_max))
     }
-}
-
-/// Returns the IP address that stands in a URL instead of a host name; none for names.
-fn literal(url: &Url) -> Option<IpAddr> {
-    // The parser has written every form of an address in its plain one; those of IPv6 stand in brackets.
-    let host = url.host_str()?;
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
-fn redirects(max: usize, addresses: Addresses) -> Policy {
-    if max == 0 {
-        return Policy::none();
-    }
-    let limited = Policy::limited(max);
-    Policy::custom(move |attempt: Attempt<'_>| {
-        let refused: Option<Refused> =
-            literal(attempt.url()).and_then(|address| addresses.check(address).err());
-        match refused {
-            Some(refused) => attempt.error(refused),
-            None => limited.redirect(attempt),
-        }
-    })
 }
 
 fn tls(authorities: Option<&Path>) -> Result<ClientConfig, ClientError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve};
 
-use super::Addresses;
+use super::addresses::Addresses;
 
 /// A future of the addresses of a host.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
@@ -45,18 +45,10 @@ impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> reqwest::dns::Resolving {
         let (found, addresses) = (self.names.look_up(name.as_str()), self.addresses.clone());
         Box::pin(async move {
-            let (mut allowed, mut refused) = (Vec::new(), None);
-            for address in found.await? {
-                match addresses.check(address) {
-                    // The port is that of the URL.
-                    Ok(()) => allowed.push(SocketAddr::new(address, 0)),
-                    Err(why) => refused = Some(why),
-                }
-            }
-            match refused {
-                Some(why) if allowed.is_empty() => Err(why.into()),
-                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
-            }
+            let allowed = addresses.allowed(found.await?)?;
+            // The port is that of the URL.
+            let allowed = allowed.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(allowed) as Addrs)
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use watershed_compilers::{Scope, render_text};
 use watershed_controller::{Error, Ref, Uid};
 use watershed_core::ErrorKind;
-use watershed_managers::outside::{Answer, Call, ClientError, Commands, Http, Request};
+use watershed_managers::outside::{Answer, Call, ClientError, Commands, Egress, Http, Request};
 use watershed_managers::{
     DiscoveredItem, Done, Manager, Observation, Part, Policy, Stage, Stages, Step, View,
 };
@@ -65,6 +65,7 @@ impl Calls {
         environment: &str,
         secrets: Secrets,
         chosen: Chosen,
+        egress: Egress,
     ) -> Result<Self, CallsError> {
         let commands = Commands::new(root, notes).map_err(|source| CallsError::Folder {
             path: notes.display().to_string(),
@@ -72,7 +73,7 @@ impl Calls {
         })?;
         Ok(Self {
             commands,
-            http: Http::new()?,
+            http: Http::new(egress)?,
             secrets,
             environment: environment.to_owned(),
             chosen,

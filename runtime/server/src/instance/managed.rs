@@ -59,6 +59,7 @@ pub(super) fn of_project(
         &options.environment,
         secrets.clone(),
         chosen.clone(),
+        options.egress.clone(),
     )?;
     let calls = calls.discovering(settings.discover, settings.environment);
     Ok(calls.confined(options.sandbox || options.sample.is_some()))

@@ -287,7 +287,8 @@ impl Runtime {
                 .await
                 .with_secrets(secrets.clone())
                 .with_chosen(choice.chosen.clone())
-                .with_sandbox(sandbox(&options, &state)),
+                .with_sandbox(sandbox(&options, &state))
+                .with_egress(options.egress.clone()),
         );
         refuse_damage(&*engine, &outputs, options.files).await?;
         let jobs = open::jobs(&options, &state);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use watershed_api::request::Selection;
+use watershed_drivers::reach::Egress;
 use watershed_drivers::sandbox::WorkingFolder;
 use watershed_reconcilers::model::sample::Sample;
 
@@ -48,6 +49,8 @@ pub struct Options {
     /// True if callers of a service other than its own user may change the files of a project that is not confined, and
     /// so run programs as that user; false by default.
     pub remote_edit: bool,
+    /// The policy of outgoing connections; none are refused by default.
+    pub egress: Egress,
     /// The empty working folder of a process that runs several projects, confined ones among them; none by default.
     ///
     /// The process makes the folder its working folder before the first project is opened.
@@ -96,6 +99,7 @@ impl Options {
             engine_patience: Duration::MAX,
             sandbox: false,
             remote_edit: false,
+            egress: Egress::default(),
             working_folder: None,
             extensions: None,
             installs: false,

@@ -62,7 +62,7 @@ impl Run<'_> {
         let spec = subject.opened_spec()?;
         let now = subject.context.now();
         let scope = statements::scope_of_build(subject, &spec, &base).await?;
-        let databases = databases::databases(subject, &spec)?;
+        let databases = databases::databases(subject, &spec).await?;
         let reading = Reading::from_spec(&spec, &scope);
         if let (Some(reading), None) = (reading, &staged) {
             self.refuse_contents(reading, &plan).await?;

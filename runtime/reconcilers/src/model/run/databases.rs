@@ -3,6 +3,7 @@
 use watershed_compilers::Scope;
 use watershed_core::Error;
 use watershed_drivers::olap::{Attached, BuildError, Failure, System};
+use watershed_drivers::reach;
 use watershed_outputs::{
     database::Connection,
     refs::{self, CONNECTOR},
@@ -18,7 +19,7 @@ use crate::model::{failure, record::Record, source, state};
 ///
 /// # Errors
 /// When it can't be: in a sandbox, without its file, or with a template that can't be executed.
-pub(super) fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<Vec<Attached>, Error> {
+pub(super) async fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<Vec<Attached>, Error> {
     let Some(system) = source::database(spec) else {
         return Ok(Vec::new());
     };
@@ -52,8 +53,17 @@ pub(super) fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<Vec<At
     let attached = attached.map_err(|error| failure::from_render(&error))?;
     match attached.file().filter(|file| !file.is_file()) {
         Some(file) => Err(failure::missing_database(file)),
-        None => Ok(vec![attached]),
+        None => {
+            check_servers(subject, &attached).await?;
+            Ok(vec![attached])
+        }
     }
+}
+
+/// Returns an error if the policy of outgoing connections does not allow the servers of a database.
+pub(super) async fn check_servers(subject: Subject<'_>, attached: &Attached) -> Result<(), Error> {
+    let checked = reach::check_servers(subject.outputs().egress(), attached).await;
+    checked.map_err(|error| failure::from_reach(&error))
 }
 
 /// Returns true if the database that a model reads is unchanged since the last build, as its state query yields the
@@ -77,7 +87,7 @@ pub(super) async fn state_of_database(subject: Subject<'_>) -> Result<Option<Map
     let spec = subject.opened_spec()?;
     let scope = subject.scope(&spec);
     let query = state::query(&spec, &scope)?;
-    let databases = databases(subject, &spec)?;
+    let databases = databases(subject, &spec).await?;
     let (Some(query), Some(database)) = (query, databases.first()) else {
         return Ok(None);
     };

@@ -19,7 +19,7 @@ pub(super) async fn state(
         return Ok(None);
     }
     let spec = subject.opened_spec()?;
-    let databases = databases::databases(subject, &spec)?;
+    let databases = databases::databases(subject, &spec).await?;
     let Some(
         lake @ Attached {
             lake: Some(parts), ..

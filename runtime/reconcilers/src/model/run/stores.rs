@@ -27,6 +27,7 @@ pub(super) fn access_of(subject: Subject<'_>, connector: &str, driver: Driver) -
     }
     Ok(Access {
         driver,
+        egress: subject.outputs().egress().clone(),
         ..Access::default()
     })
 }
@@ -51,5 +52,9 @@ pub(super) fn opened_access(subject: Subject<'_>, spec: &ConnectorSpec) -> Resul
             is_confined: subject.outputs().sandbox().is_some(),
         },
     );
-    access.map_err(|error| failure::from_render(&error))
+    let access = access.map_err(|error| failure::from_render(&error))?;
+    Ok(access.map(|access| Access {
+        egress: subject.outputs().egress().clone(),
+        ..access
+    }))
 }

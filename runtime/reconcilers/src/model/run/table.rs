@@ -16,7 +16,7 @@ use watershed_outputs::{
 };
 use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, MapValue};
 
-use super::{export::Exporter, stores};
+use super::{databases::check_servers, export::Exporter, stores};
 use crate::model::{export, failure, record::Record};
 
 impl Exporter<'_> {
@@ -49,6 +49,7 @@ impl Exporter<'_> {
         let found = refs::find(subject.context.refs(), CONNECTOR, &export.connector);
         let spec = found.and_then(refs::spec::<ConnectorSpec>).unwrap_or_default();
         let database = self.output_database(&files, &spec)?;
+        check_servers(subject, &database).await?;
         let job = WriteTable {
             output: subject.table().to_owned(),
             database,
@@ -88,6 +89,7 @@ impl Exporter<'_> {
             return Ok(());
         };
         let database = self.output_database(files, &spec)?;
+        check_servers(self.subject, &database).await?;
         if database.file().is_some_and(|file| !file.is_file()) {
             return Ok(());
         }

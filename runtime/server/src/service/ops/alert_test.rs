@@ -90,6 +90,7 @@ async fn send(
     // Messages of a trial in a confined project go to files of the project alone.
     let is_confined = options.sandbox || options.sample.is_some();
     let notifiers = ProjectNotifiers::new(&options.root, &options.environment, asking.secrets.clone());
+    let notifiers = notifiers.with_egress(options.egress.clone());
     let connected = notifiers.confined(is_confined).among(&entries, &one.receiver);
     let (notifier, to) = connected.map_err(|error| error.message)?;
     let attempt = Attempt {
