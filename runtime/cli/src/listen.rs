@@ -174,6 +174,8 @@ fn with_port(listener: TcpListener) -> io::Result<(Listener, Option<SocketAddr>)
 pub(super) struct Listening {
     /// URL of the service with its path prefix, without a slash at the end.
     address: String,
+    /// True if the address is one that others know, and not that of the socket.
+    is_known: bool,
     service: Service,
     stop: CancellationToken,
     serving: JoinHandle<()>,
@@ -234,6 +236,7 @@ impl Listening {
         let serving = tokio::spawn(door.serve(bound.listener, routes, stop.clone()));
         Ok(Self {
             address,
+            is_known: bound.for_people != bound.here,
             service,
             stop,
             serving,
@@ -244,6 +247,11 @@ impl Listening {
     pub(super) fn pages(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + use<> {
         let address = self.address.clone();
         move |instance| format!("{address}/ui/{}", encoded(instance))
+    }
+
+    /// Returns the URL by which others than this machine's users reach the service; none if the configuration names no host.
+    pub(super) fn known_address(&self) -> Option<String> {
+        self.is_known.then(|| self.address.clone())
     }
 
     /// Ends streams, accepts no more requests, and waits for running ones.

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use watershed::http::{Bearers, Service, State, Tokens};
+use watershed::http::{Bearers, ExportLinks, Service, State, Tokens};
 use watershed::program::{Stop, chain, forget_early_end, state_problem};
 use watershed::{Files, Instance, Options, Runtime};
 use watershed_api::{Code, Exit, Problem};
@@ -114,7 +114,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             service.put_opening(&served.name);
         }
         let listening = Listening::begin(console, &place, service.clone(), &stop).await?;
-        let page_of = listening.pages();
+        let (page_of, address) = (listening.pages(), listening.known_address());
         let closing = CancellationToken::new();
         // Requests that are under way end before what they ask is closed.
         tokio::spawn({
@@ -132,6 +132,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             opening: Arc::new(Semaphore::new(2 * cores())),
             options: &options,
             page_of: &page_of,
+            address: address.as_deref(),
             kept: BTreeMap::new(),
         };
         keeping.keep_all(console, &checked.instances, reload).await;
@@ -224,6 +225,8 @@ struct Keeping<'a> {
     opening: Arc<Semaphore>,
     options: &'a dyn Fn(&Served) -> Options,
     page_of: &'a (dyn Fn(&str) -> String + Sync),
+    /// Address of the service for receivers of reports; none if others do not reach the service.
+    address: Option<&'a str>,
     /// Instances that are kept or being closed, by name.
     kept: BTreeMap<String, Kept>,
 }
@@ -277,9 +280,10 @@ impl Keeping<'_> {
         let name = served.name.clone();
         self.service.put_opening(&name);
         let closing = self.closing.child_token();
+        let options = (self.options)(&served);
         let keeper = Keeper {
-            runtime: self.runtime.clone(),
-            options: (self.options)(&served),
+            runtime: linking(&self.runtime, &options, &name, self.address),
+            options,
             page: (self.page_of)(&name),
             name: name.clone(),
             service: self.service.clone(),
@@ -344,6 +348,15 @@ impl Keeping<'_> {
             drop(self.service.remove(&name));
         }
         kept.next.filter(|_| !self.closing.is_cancelled())
+    }
+}
+
+/// Returns the runtime of an instance, whose reports have links to their files if others reach the service.
+fn linking(runtime: &Runtime, options: &Options, name: &str, address: Option<&str>) -> Runtime {
+    let links = address.and_then(|address| ExportLinks::new(options, name, address).ok());
+    match links {
+        Some(links) => runtime.clone().with_links(links),
+        None => runtime.clone(),
     }
 }
 

@@ -3,10 +3,14 @@
 use std::path::Path;
 use std::pin::Pin;
 
+use watershed_core::Uid;
+
 /// A complete file of a report, kept for 31 days, within 1 GiB for all reports together.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportFile<'a> {
-    /// The name of the report that made the file.
+    /// The identity of the report that made the file, which stays the same through renames.
+    pub uid: Uid,
+    /// The name of the report.
     pub report: &'a str,
     /// The name of the file, as shown to receivers.
     pub name: &'a str,

@@ -351,6 +351,7 @@ impl Pass<'_> {
             return Ok(None);
         };
         let asked = links.link(ReportFile {
+            uid: self.context.uid(),
             report: self.context.name().as_str(),
             name: &file.name,
             path,

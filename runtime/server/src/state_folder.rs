@@ -129,6 +129,11 @@ impl StateFolder {
         self.path().join("exports")
     }
 
+    /// Returns the folder that records the addresses of reports' files.
+    pub fn links(&self) -> PathBuf {
+        self.path().join("links")
+    }
+
     /// Returns the folder that records the running commands of managed resources.
     pub fn calls(&self) -> PathBuf {
         self.path().join("calls")

@@ -164,7 +164,7 @@ impl Writer {
         }
         if let Does::Own(own) = route.does {
             parameters.extend(own_parameters(own));
-            if matches!(own, Own::Resource | Own::File | Own::Public) {
+            if matches!(own, Own::Resource | Own::File | Own::Public | Own::Export) {
                 parameters.push(header(
                     "If-None-Match",
                     "The ETag of the version that the caller has, which is answered with 304.",
@@ -298,6 +298,8 @@ impl Writer {
             Own::Files => document(self.schema::<FilesDocument>()),
             Own::File => unless_known(bytes("text/plain", "The file as it is.")),
             Own::Public => unless_known(bytes("application/octet-stream", "The file as it is.")),
+            Own::Export => unless_known(bytes("application/octet-stream", "The file as it is.")),
+            Own::Revoke => json!({ "204": { "description": "The address leads nowhere." } }),
             Own::Tree => document(self.schema::<TreeDocument>()),
             Own::WriteFile | Own::DeleteFile | Own::RenameFile | Own::WriteVariables => {
                 document(self.schema::<FileChange>())
@@ -494,6 +496,11 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
                 "The keys that are wanted; all if there is none.",
             ),
         ],
+        Own::Export => vec![one(
+            "signature",
+            text(),
+            "The signature of the file's address, which lets its holder in without a role.",
+        )],
         Own::File
         | Own::Files
         | Own::WriteFile
@@ -502,6 +509,7 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
         | Own::WriteVariables
         | Own::CheckFiles
         | Own::Lsp
+        | Own::Revoke
         | Own::Public
         | Own::Tree
         | Own::Diagnostics

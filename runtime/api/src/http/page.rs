@@ -139,6 +139,7 @@ fn words(route: &Route) -> Vec<(String, String)> {
 fn answer(route: &Route) -> &'static str {
     match route.does {
         Does::Own(Own::Events) => "202",
+        Does::Own(Own::Revoke) => "204",
         Does::Answers(_) | Does::Own(_) => "200",
         Does::Starts(_) => "202 and the id of a request",
         Does::Follows(_) => "200, or a stream",

@@ -108,6 +108,10 @@ pub enum Own {
     Backup,
     /// Accepts events from other programs.
     Events,
+    /// Returns the file of a report.
+    Export,
+    /// Ends the address of a report's file.
+    Revoke,
 }
 
 impl Own {
@@ -131,6 +135,8 @@ impl Own {
             Self::Request => "request",
             Self::Backup => "backup",
             Self::Events => "event",
+            Self::Export => "export-open",
+            Self::Revoke => "export-revoke",
         }
     }
 }
@@ -182,6 +188,7 @@ impl Route {
                     | Own::DeleteFile
                     | Own::RenameFile
                     | Own::WriteVariables
+                    | Own::Revoke
             ),
             Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
                 offer.info.manner != Manner::Reads
@@ -289,7 +296,7 @@ const fn line(method: Method, path: &'static str, role: Role, summary: &'static 
     }
 }
 
-use Role::{Admin, Edit, Operate, Read};
+use Role::{Admin, Edit, Operate, Query, Read};
 
 /// All paths of an instance.
 #[rustfmt::skip]
@@ -340,6 +347,8 @@ pub const ROUTES: &[Route] = &[
     own(Method::Post, "/check", Edit, Own::CheckFiles, "Compiles unsaved texts over the project's files, and changes nothing"),
     own(Method::Get, "/lsp", Edit, Own::Lsp, "Connects an editor to the project's language server, as a WebSocket"),
     own(Method::Get, "/public/{*path}", Read, Own::Public, "Shows a file below the manifest's `public_paths`"),
+    own(Method::Get, "/exports/{id}", Query, Own::Export, "Sends the file of a report, also to who has its signed address"),
+    own(Method::Delete, "/exports/{id}", Admin, Own::Revoke, "Ends the address of a report's file"),
     own(Method::Get, "/requests/{id}", Read, Own::Request, "Tells what came of a request"),
     start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it"),
     post::<forms::Plan>("/plan", Operate, "Works out what a run would do"),

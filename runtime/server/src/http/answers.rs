@@ -209,7 +209,7 @@ pub(super) fn etag(bytes: &[u8]) -> String {
 }
 
 /// Returns true if the header `If-None-Match` names this version.
-fn has(headers: &HeaderMap, version: &str) -> bool {
+pub(super) fn has(headers: &HeaderMap, version: &str) -> bool {
     let named = headers.get_all(IF_NONE_MATCH).iter();
     let mut named = named
         .filter_map(|named| named.to_str().ok())

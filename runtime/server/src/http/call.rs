@@ -29,7 +29,7 @@ use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
-use super::{files, list, lsp, texts, watch, words};
+use super::{exports, files, list, lsp, texts, watch, words};
 
 /// Reads a whole body, within the limits of size and time.
 pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {
@@ -276,6 +276,11 @@ impl Call<'_> {
                 }
             }
             Own::Events => self.events(body).await,
+            Own::Export => exports::answer(self.open, word("id"), &self.place, self.headers).await,
+            Own::Revoke => {
+                self.trail.begin().await?;
+                exports::revoke(self.open, word("id")).await
+            }
         }
     }
 

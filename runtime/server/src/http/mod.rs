@@ -16,6 +16,7 @@
 //! | [`files`] | files of the project |
 //! | [`lsp`] | the language server, over a WebSocket |
 //! | [`texts`] | unsaved texts, compiled over the project's files |
+//! | [`exports`] | files of reports, and their signed addresses |
 //! | [`guard`] | protection against other sites in a browser |
 //! | [`visibility`], [`scope`] | what a role sees of documents, and what a narrowed token may name |
 //! | [`mock_user`] | users of the manifest, as whom admins look |
@@ -62,6 +63,7 @@ mod caller;
 #[cfg(feature = "console")]
 mod console;
 mod context;
+mod exports;
 mod files;
 mod guard;
 mod held;
@@ -92,6 +94,7 @@ mod words;
 
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
+pub use exports::ExportLinks;
 pub use guard::guarded;
 pub use limits::{Counts, Limits};
 pub use link::{Linked, router_by_link};

@@ -35,7 +35,7 @@ use super::service_routes::service_routes;
 use super::trail::Trail;
 use super::visibility::Visibility;
 use super::words::{self, Parameters};
-use super::{guard, operations, repeats, streams};
+use super::{exports, guard, operations, repeats, streams};
 
 /// Returns the routes of a service. `identify` authenticates requests by their head. There is no default, since a server
 /// without authentication lets everybody in.
@@ -98,6 +98,11 @@ async fn admit(State(context): State<Context>, request: Request, next: Next) -> 
     if parts.headers.contains_key(VIEW_AS) && !parts.uri.path().starts_with("/v1/instances/") {
         let message = "`Watershed-View-As` is for the paths of an instance";
         return Refused::new(Problem::new(Code::BadArgument, message), base).into_response();
+    }
+    if let Some(asked) = exports::signed(&parts) {
+        let mut response = exports::answer_signed(&context.service, &parts, asked).await;
+        guard::protect(response.headers_mut());
+        return response;
     }
     let caller = match context.identify.identify(&parts).await {
         Ok(caller) => Some(caller),
