@@ -489,7 +489,7 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
             list
         }
         Own::Resource => vec![
-            one("include", texts(), "What is added: `spec`, `state`."),
+            one("include", texts(), "What is added: `spec`, `state`, `checks` (results of a service's checks)."),
             one(
                 "fields",
                 texts(),

@@ -12,7 +12,7 @@ use watershed_api::http::forms::Entries;
 use watershed_api::request::Selection;
 use watershed_api::{Code, Problem};
 use watershed_compilers::Kind;
-use watershed_core::{Key, Uid};
+use watershed_core::{Key, Row, Uid};
 
 use super::answers;
 use super::scope::Scope;
@@ -24,8 +24,8 @@ use crate::instance::Instance;
 use crate::out::without_secrets;
 use crate::projection::{Projection, Slot, Table};
 use crate::report::hints::nearest;
-use crate::report::kinds::{self, PROJECT_PARSER};
-use crate::report::{Hidden, names};
+use crate::report::kinds::{self, PROJECT_PARSER, checks};
+use crate::report::{Entry, Hidden, names};
 
 /// The kind of managed resources, whose name selects a tree.
 pub(super) const MANAGED: &str = watershed_reconcilers::managed::KIND;
@@ -325,13 +325,13 @@ pub(super) async fn one(
     if let Some(wrong) = look
         .include
         .iter()
-        .find(|it| !matches!(it.as_str(), "spec" | "state"))
+        .find(|it| !matches!(it.as_str(), "spec" | "state" | "checks"))
     {
         let problem = Problem::new(Code::BadArgument, format!("`include` takes no `{wrong}`"));
-        return Err(problem.hint("it takes `spec` and `state`"));
+        return Err(problem.hint("it takes `spec`, `state` and `checks`"));
     }
     if !look.include.is_empty() && !visibility.shows_specs() {
-        let message = "specs and states need the role `operate`";
+        let message = "specs, states and checks need the role `operate`";
         return Err(Problem::new(Code::NotAllowed, message).hint("ask without `include`"));
     }
     check_fields(&look.fields)?;
@@ -349,7 +349,23 @@ pub(super) async fn one(
     };
     let bytes = match look.include.is_empty() {
         true => document(&table, slot, &open.instance, visibility),
-        false => with(&table, slot, &open.instance, visibility, &look.include),
+        false => {
+            let (document, row) = (table.document(slot), Arc::clone(&slot.entry.row));
+            let entries = match look.include.iter().any(|it| it == "checks") {
+                true => table.entries(),
+                false => Vec::new(),
+            };
+            // Results of checks stand in files: nothing waits for the table while they are read.
+            drop(table);
+            with(
+                document,
+                &row,
+                &entries,
+                &open.instance,
+                visibility,
+                &look.include,
+            )
+        }
     };
     Ok(match look.fields.is_empty() {
         true => bytes,
@@ -370,17 +386,18 @@ fn write(document: ResourceDocument, instance: &Instance, visibility: Visibility
     serde_json::to_vec(&value).unwrap_or_default().into()
 }
 
-/// Returns the document of a resource with its stored spec or state.
+/// Returns the document of a resource with its stored spec or state, or the results of its checks.
 fn with(
-    table: &Table,
-    slot: &Slot,
+    mut document: ResourceDocument,
+    row: &Row,
+    entries: &[Entry],
     instance: &Instance,
     visibility: Visibility,
     include: &[String],
 ) -> Arc<[u8]> {
-    let document = without_secrets(table.document(slot), instance.outputs.secrets());
+    checks::show_of(&mut document, entries, &instance.state.programs());
+    let document = without_secrets(document, instance.outputs.secrets());
     let mut value = answers::document(&document, instance);
-    let row = &slot.entry.row;
     let parts = [("spec", kinds::spec(row)), ("state", kinds::state(row))];
     for (key, part) in parts
         .into_iter()

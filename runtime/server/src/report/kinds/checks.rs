@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use watershed_api::documents::{RunDocument, Time};
+use watershed_api::documents::{ResourceDocument, RunDocument, Time};
 use watershed_controller::Resource;
 use watershed_core::{Row, Timestamp};
 use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
@@ -21,27 +21,32 @@ struct Replica {
 
 /// Adds the results of checks to the services of a document, read from the output folder of programs.
 pub(crate) fn show_in(document: &mut RunDocument, entries: &[Entry], programs: &Path) {
-    let now = Timestamp(Time::now().millis());
     for resource in &mut document.resources {
-        let Some(Value::Object(result)) = resource
-            .result
-            .as_mut()
-            .filter(|_| resource.kind == service::KIND)
-        else {
-            continue;
-        };
-        let is_it = |row: &Row| row.kind.as_str() == service::KIND && row.name.as_str() == resource.name;
-        let Some(row) = entries.iter().map(|entry| &entry.row).find(|row| is_it(row)) else {
-            continue;
-        };
-        let owned = entries
-            .iter()
-            .filter(|entry| entry.row.owner == Some(row.uid) && entry.row.kind.as_str() == replica::KIND);
-        let replicas: Vec<Replica> = owned
-            .filter_map(|entry| replica_of(&entry.row, programs, now))
-            .collect();
-        show(result, &replicas);
+        show_of(resource, entries, programs);
     }
+}
+
+/// Adds the results of checks to a service; changes nothing of other kinds and before the first start.
+pub(crate) fn show_of(resource: &mut ResourceDocument, entries: &[Entry], programs: &Path) {
+    let now = Timestamp(Time::now().millis());
+    let Some(Value::Object(result)) = resource
+        .result
+        .as_mut()
+        .filter(|_| resource.kind == service::KIND)
+    else {
+        return;
+    };
+    let is_it = |row: &Row| row.kind.as_str() == service::KIND && row.name.as_str() == resource.name;
+    let Some(row) = entries.iter().map(|entry| &entry.row).find(|row| is_it(row)) else {
+        return;
+    };
+    let owned = entries
+        .iter()
+        .filter(|entry| entry.row.owner == Some(row.uid) && entry.row.kind.as_str() == replica::KIND);
+    let replicas: Vec<Replica> = owned
+        .filter_map(|entry| replica_of(&entry.row, programs, now))
+        .collect();
+    show(result, &replicas);
 }
 
 fn replica_of(row: &Row, programs: &Path, now: Timestamp) -> Option<Replica> {
