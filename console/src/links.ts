@@ -2,7 +2,7 @@ import { place } from "./router";
 type Name = { kind: string; name: string };
 export const homePage = () => place.href([place.instance]);
 /** The screens of a project beside that of all resources, by their word in the address. */
-export const SCREENS = { activity: "Activity", trash: "Trash" } as const;
+export const SCREENS = { activity: "Activity", programs: "Programs", trash: "Trash" } as const;
 export type Screen = keyof typeof SCREENS;
 export const screenPage = (screen: Screen) => place.href([place.instance, screen]);
 export const resourcePage = ({ kind, name }: Name) => place.href([place.instance, kind, name]);

@@ -17,8 +17,8 @@ export class Service {
   async get<T>(path: string, signal?: AbortSignal): Promise<T> {
     return (await this.json<T>(path, {}, signal)).body;
   }
-  async post<T>(path: string, body: unknown = {}): Promise<{ status: number; body: T }> {
-    return this.json<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  async post<T>(path: string, body: unknown = {}, type = "application/json"): Promise<{ status: number; body: T }> {
+    return this.json<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": type } });
   }
   async text(path: string, signal?: AbortSignal): Promise<string> {
     return (await send(this.address(path), {}, signal)).text;

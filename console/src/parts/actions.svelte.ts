@@ -2,7 +2,7 @@
 
 import { problemOf, type ProblemDocument, type Schemas } from "../api";
 import type { Service } from "../service";
-import { count, duration, VERBS, type VerbName } from "./words";
+import { count, duration, verbOf, type HandName, type VerbName } from "./words";
 
 type ResourceName = Schemas["ResourceName"];
 
@@ -13,11 +13,13 @@ export type Options = Record<string, unknown>;
 export interface Asked {
   /** Counts what was asked for on this page. */
   number: number;
-  verb: VerbName | "run";
+  verb: VerbName | HandName | "run";
   /** What it was asked of, in words. */
   subject: string;
   /** The resources; none if it is all of them. */
   targets: ResourceName[] | undefined;
+  /** The body of its request, where it was of one resource. */
+  options?: Options;
   /** The id by which the service and the history know it. */
   id: string | undefined;
   state: "asking" | "running" | "done" | "paused" | "failed" | "unknown";
@@ -48,7 +50,7 @@ const KEPT = 20;
 const WAITS = [100, 200, 400, 800, 1_500, 3_000];
 
 /** Verbs that answer at once, and not by a request. */
-const AT_ONCE = new Set<string>(["pause", "resume", "cancel", "restart", "test"]);
+const AT_ONCE = new Set<string>(["pause", "resume", "cancel", "restart", "scale", "rollback", "set", "snooze", "test"]);
 
 /** The actions of a page. */
 export class Actions {
@@ -62,8 +64,9 @@ export class Actions {
   constructor(private readonly service: Service) {}
 
   /** Asks for a verb on one resource. */
-  async act(verb: VerbName, resource: ResourceName, options: Options = {}): Promise<void> {
+  async act(verb: VerbName | HandName, resource: ResourceName, options: Options = {}): Promise<void> {
     const entry = this.note(verb, [resource]);
+    entry.options = options;
     await this.send(entry, `${this.service.pathOf(resource)}/${verb}`, options);
   }
 
@@ -133,8 +136,8 @@ export class Actions {
   async again(entry: Asked): Promise<void> {
     this.forget(entry);
     if (entry.verb === "run") await this.run();
-    else if (entry.targets?.length === 1 && entry.targets[0]) await this.act(entry.verb, entry.targets[0]);
-    else await this.ask(entry.verb, (entry.targets ?? []).map(({ kind, name }) => `${kind}/${name}`));
+    else if (entry.targets?.length === 1 && entry.targets[0]) await this.act(entry.verb, entry.targets[0], entry.options);
+    else await this.ask(entry.verb as VerbName, (entry.targets ?? []).map(({ kind, name }) => `${kind}/${name}`));
   }
 
   /** Resumes what something waits for. */
@@ -227,7 +230,7 @@ function outcomeAtOnce(entry: Asked, answer: unknown): [Asked["state"], string] 
   }
   const operated = (answer as Schemas["OperateDocument"]).resources;
   const changed = operated.filter(({ changed }) => changed).length;
-  const done = entry.verb === "run" ? "done" : VERBS[entry.verb].done;
+  const done = entry.verb === "run" ? "done" : verbOf(entry.verb).done;
   if (operated.length === 1) {
     const [one] = operated;
     if (one?.changed) return ["done", one.detail ? `${done}: ${one.detail}` : done];

@@ -53,6 +53,23 @@ export const VERBS = {
 /** The name of a verb. */
 export type VerbName = keyof typeof VERBS;
 
+/** Verbs that need more than the name of a resource, and are asked about where that is said. */
+export const HANDS = {
+  scale: { button: "Scale", does: "Changes the number of copies", done: "scaled" },
+  rollback: { button: "Roll back", does: "Goes back to an earlier release", done: "rolled back" },
+  set: { button: "Set", does: "Sets the stage that is desired", done: "set" },
+  snooze: { button: "Snooze", does: "Tells nobody for a while", done: "snoozed" },
+  evaluate: { button: "Evaluate", does: "Evaluates the alert now", done: "evaluated" },
+} satisfies Record<string, Verb>;
+
+/** The name of such a verb. */
+export type HandName = keyof typeof HANDS;
+
+/** Returns a verb by its name. */
+export function verbOf(name: VerbName | HandName): Verb {
+  return { ...VERBS, ...HANDS }[name];
+}
+
 /** A duration for people. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;

@@ -88,7 +88,7 @@ export class Line {
     const connection = new AbortController();
     this.connection = connection;
     this.watchSilence(connection);
-    const from = listing.token === undefined ? "" : `?from=${encodeURIComponent(listing.token)}`;
+    const from = listing.token === undefined ? "" : `${this.address.includes("?") ? "&" : "?"}from=${encodeURIComponent(listing.token)}`;
     const headers = { accept: "text/event-stream" };
     const answer = await fetch(`${this.address}${from}`, { signal: connection.signal, cache: "no-store", headers });
     if (!answer.ok || !answer.headers.get("content-type")?.startsWith("text/event-stream") || !answer.body) {
