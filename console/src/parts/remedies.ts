@@ -41,13 +41,15 @@ export function remedyFor(project: Project, { operation, resource, arguments: sa
   if (SHOWN.has(operation) && target) return { label: `Show ${target.name}`, href: resourcePage(target) };
   if (operation === "status") return { label: "Show all resources", href: homePage() };
   if (!project.may("operate")) return undefined;
+  // An approval is given where its plan is read.
+  if (operation === "approve" && target) return { label: `Read what approving ${target.name} does`, href: resourcePage(target) };
   if (operation === "run" && !target) return { label: "Run the project", act: () => void project.actions.run() };
   const selector = target ? `${target.kind}/${target.name}` : name;
   if (!isVerb(operation) || selector === undefined) return undefined;
   const options = ["full", "downstream", "errored"].filter((option) => said[option] === true);
   const form = Object.fromEntries(options.map((option) => [option, true]));
   // What forgets something is asked about first.
-  const isHarmless = !form.full && operation !== "approve";
+  const isHarmless = !form.full;
   const act = () =>
     void (target && isHarmless
       ? project.actions.act(operation, target, form)
