@@ -14,11 +14,25 @@ export class Service {
   pathOf({ kind, name }: { kind: string; name: string }): string {
     return `resources/${encodeURIComponent(kind)}/${encodeURIComponent(name)}`;
   }
-  async get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return (await this.json<T>(path, {}, signal)).body;
+  async get<T>(path: string, signal?: AbortSignal, headers: Record<string, string> = {}): Promise<T> {
+    return (await this.json<T>(path, { headers }, signal)).body;
   }
   async post<T>(path: string, body: unknown = {}, type = "application/json"): Promise<{ status: number; body: T }> {
     return this.json<T>(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": type } });
+  }
+  /** Asks with a body, on behalf of somebody else where headers name one; given up by the signal. */
+  async ask<T>(path: string, body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<T> {
+    const init = { method: "POST", body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } };
+    return (await this.json<T>(path, init, signal)).body;
+  }
+  /** Asks for a file of one media type; none where the service answers in another one. */
+  async file(path: string, body: unknown, type: string, headers: Record<string, string> = {}): Promise<Blob | undefined> {
+    const answer = await fetch(this.address(path), { method: "POST", body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json", accept: type } });
+    if (answer.status === 406 || answer.status === 415) return undefined;
+    if (!answer.ok) throw refusal(answer, await bounded(answer));
+    if (answer.headers.get("content-type")?.split(";")[0]?.trim() === type) return answer.blob();
+    await answer.body?.cancel();
+    return undefined;
   }
   async text(path: string, signal?: AbortSignal): Promise<string> {
     return (await send(this.address(path), {}, signal)).text;
@@ -46,13 +60,18 @@ async function send(address: string, init: RequestInit, signal?: AbortSignal): P
   const answer = await fetch(address, { ...init, signal: signal ? AbortSignal.any([signal, patience]) : patience });
   const text = await bounded(answer);
   if (answer.ok) return { status: answer.status, text };
+  throw refusal(answer, text);
+}
+
+/** The refusal that an answer is. */
+function refusal(answer: Response, text: string): Refused {
   let problem: ProblemDocument | undefined;
   if (answer.headers.get("content-type")?.startsWith("application/problem+json")) {
     try {
       problem = JSON.parse(text) as ProblemDocument;
     } catch {}
   }
-  throw new Refused(problem ?? { ...made("unreadable-answer", `The answer is ${answer.status} without a problem that can be read.`, "Something between this page and the service answers in its place."), status: answer.status });
+  return new Refused(problem ?? { ...made("unreadable-answer", `The answer is ${answer.status} without a problem that can be read.`, "Something between this page and the service answers in its place."), status: answer.status });
 }
 async function bounded(answer: Response): Promise<string> {
   const reader = answer.body?.getReader();
