@@ -5,6 +5,9 @@ export const homePage = () => place.href([place.instance]);
 export const SCREENS = { activity: "Activity", programs: "Programs", trash: "Trash" } as const;
 export type Screen = keyof typeof SCREENS;
 export const screenPage = (screen: Screen) => place.href([place.instance, screen]);
+/** The explores of a project, and one of them. */
+export const EXPLORES = "explores";
+export const explorePage = (name?: string) => place.href([place.instance, EXPLORES, ...(name === undefined ? [] : [name])]);
 export const resourcePage = ({ kind, name }: Name) => place.href([place.instance, kind, name]);
 export const fileLine = (of: Name, path: string, line?: number) => `${resourcePage(of)}?file=${encodeURIComponent(path)}${line ? `&line=${line}` : ""}`;
 export const codePage = (code: string) => `${place.base}/problems/${encodeURIComponent(code)}`;

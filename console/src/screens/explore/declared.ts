@@ -11,6 +11,8 @@ export interface Field {
   type: string;
   hasLinks: boolean;
   hasShare: boolean;
+  /** Dimensions that a question has to have beside a measure over neighbouring groups. */
+  needs: string[];
 }
 
 /** All that the screen knows of an explore before it asks a question. */
@@ -78,6 +80,7 @@ export function declaredOf({ explore, view }: Documents, time: string | undefine
         type: text(types[name]).toUpperCase(),
         hasLinks: text(one.uri) !== "",
         hasShare: one.valid_percent_of_total === true,
+        needs: items(block(one.window).order).map((of) => text(block(of).name)).filter(Boolean),
       };
     });
   };

@@ -10,7 +10,7 @@ import { comparison, conditionOf, figures, leaderboard, pivot, typed, whereOf, t
 import { Queue } from "./queue";
 
 const DAY = 86_400_000;
-const field = (name: string, type = "VARCHAR") => ({ name, title: name, description: "", type, hasLinks: false, hasShare: false });
+const field = (name: string, type = "VARCHAR") => ({ name, title: name, description: "", type, hasLinks: false, hasShare: false, needs: [] });
 const frame = (more: Partial<Frame> = {}): Frame => ({ range: "P4W", zone: "UTC", compare: undefined, filters: [], types: new Map([["hour", "BIGINT"]]), ...more });
 
 test("values of numbers are compared as numbers, where they are exact", () => {

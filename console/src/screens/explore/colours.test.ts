@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { coloursOf, contrast, safe, type Rgb } from "./colours";
+
+const rgb = (text: string): Rgb | undefined => {
+  const names: Record<string, string> = { white: "#ffffff", yellow: "#ffff00", navy: "#000080" };
+  const found = /^#(..)(..)(..)$/.exec(names[text] ?? text);
+  return found ? (found.slice(1).map((part) => parseInt(part, 16)) as Rgb) : undefined;
+};
+
+test("colours of a theme are taken where they can be read, ours stay where not", () => {
+  expect(contrast([0, 0, 0], [255, 255, 255])).toBeCloseTo(21);
+  const theme = { light: { primary: "0b6e99", "kpi-positive": "yellow", "fg-primary": "#eeeeee", "surface-background": "navy", "color-qualitative-1": "#aa2200" }, dark: { primary: "navy" } };
+  expect([...coloursOf(theme, "light", rgb)]).toEqual([["--chart", "#0b6e99"], ["--line-0", "#aa2200"]]);
+  expect([...coloursOf(theme, "dark", rgb)]).toEqual([]);
+  expect([...coloursOf({ primary_color: "navy" }, "light", rgb)]).toEqual([["--chart", "navy"]]);
+  expect([...coloursOf(null, "light", rgb)]).toEqual([]);
+});
+
+test("what is more than a colour is none", () => {
+  for (const text of ["url(https://example.org)", "red; background: url(x)", "var(--bg)", "env(x)", "image-set('x')", "rgb(0,0,0) url(x)", "expression(1)", "x".repeat(200), 7, null]) expect(safe(text, () => true), String(text)).toBeUndefined();
+  for (const text of ["red", "#abc", "0b6e99", "rgb(1 2 3 / 50%)", "hsl(120deg, 10%, 20%)", "oklch(0.5 0.1 20)"]) expect(safe(text, () => true), text).toBeDefined();
+});
