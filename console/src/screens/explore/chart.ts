@@ -56,19 +56,24 @@ export function labelled(count: number, width: number): number[] {
 /** Draws a chart. `u` is the library, which comes when the first chart does. */
 export function draw(u: typeof uPlot, into: HTMLElement, width: number, drawing: Drawing, hooks: Hooks): uPlot {
   const style = getComputedStyle(into);
-  const colour = (name: string) => style.getPropertyValue(name).trim() || "currentColor";
+  // A canvas knows no variables: an element says what they come to.
+  const probe = into.appendChild(document.createElement("i"));
+  const colour = (name: string) => {
+    probe.style.setProperty("color", `var(${name})`);
+    return getComputedStyle(probe).color;
+  };
   const shown = parts(drawing);
   const data: uPlot.AlignedData = [drawing.times.map((at) => at / 1_000), ...shown.map(({ values }) => values)];
   const isSingle = drawing.times.length === 1;
   const axis = { stroke: colour("--muted"), font: `11px ${style.fontFamily}`, ticks: { show: false }, grid: { stroke: colour("--line"), width: 1 } };
-  return new u(
+  const plot = new u(
     {
       width,
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, points: { size: 7 }, drag: { x: true, y: false, setScale: false, dist: 6 } },
       select: { show: true, left: 0, top: 0, width: 0, height: 0 },
-      scales: { x: { time: false, range: isSingle ? (_, min) => [min - 1, min + 1] : (_, min, max) => [min, max] }, y: { range: (_, min, max) => bounds(min, max) } },
+      scales: { x: { time: false, range: (_, min, max) => (isSingle ? [data[0]![0]! - 1, data[0]![0]! + 1] : [min, max]) }, y: { range: (_, min, max) => bounds(min, max) } },
       axes: [
         { ...axis, size: 24, grid: { show: false }, splits: () => labelled(drawing.times.length, width - 56).map((place) => drawing.times[place]! / 1_000), values: (_, at) => at.map((one) => drawing.time(one * 1_000)) },
         { ...axis, size: 56, space: 36, values: (_, at) => at.map((one) => drawing.number(one)) },
@@ -100,6 +105,8 @@ export function draw(u: typeof uPlot, into: HTMLElement, width: number, drawing:
     data,
     into,
   );
+  probe.remove();
+  return plot;
 }
 
 /** True if a value stands alone between gaps, where no line would show it. */

@@ -31,6 +31,9 @@ export class Look {
   /** The instant under the cursor of all charts, in milliseconds. */
   cursor = $state<number>();
 
+  /** Counts changes of the author's colours, for what is drawn and not styled. */
+  paints = $state(0);
+
   private columns = $state.raw(new Map<string, Column>());
   private loading: AbortController | undefined;
   asking = $state.raw<Asking>();
