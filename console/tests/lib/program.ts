@@ -108,6 +108,18 @@ export class Program {
     if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code}: ${said}`);
   }
 
+  /** Runs another command with an input, and returns what it writes. */
+  async answer(input: string, ...words: string[]): Promise<string> {
+    const child = spawn(PROGRAM, [...words, "-C", this.project], { env: environment(), stdio: ["pipe", "pipe", "pipe"] });
+    let [said, told] = ["", ""];
+    child.stdout.on("data", (piece) => (told += piece));
+    child.stderr.on("data", (piece) => (said += piece));
+    child.stdin.end(input);
+    const code = await new Promise((done, failed) => child.once("error", failed).once("close", done));
+    if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code}: ${said}`);
+    return told;
+  }
+
   /** Stops it, and waits for its end. */
   async stop(signal: NodeJS.Signals = "SIGINT"): Promise<void> {
     const child = this.child;

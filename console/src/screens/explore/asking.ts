@@ -29,6 +29,8 @@ export class Asking {
     readonly view: string,
     /** E-mail of the user as whom an admin looks. */
     readonly as: string | undefined,
+    /** Told how many questions are open. */
+    private readonly open: (change: 1 | -1) => void = () => {},
   ) {}
 
   get headers(): Record<string, string> {
@@ -44,6 +46,15 @@ export class Asking {
 
   /** Asks. A measure or dimension that is refused is left out, and the rest asked for again. */
   async ask(question: Question, signal: AbortSignal): Promise<Told> {
+    this.open(1);
+    try {
+      return await this.whole(question, signal);
+    } finally {
+      this.open(-1);
+    }
+  }
+
+  private async whole(question: Question, signal: AbortSignal): Promise<Told> {
     const left = new Map<string, string>();
     let asked = question;
     for (;;) {

@@ -31,6 +31,8 @@ export class Look {
   /** The instant under the cursor of all charts, in milliseconds. */
   cursor = $state<number>();
 
+  /** Questions without an answer yet. */
+  pending = $state(0);
   /** Counts changes of the author's colours, for what is drawn and not styled. */
   paints = $state(0);
 
@@ -66,7 +68,7 @@ export class Look {
         this.problem = { type: "", title: code, status: 0, code, detail: message, hint: hint ?? "", retryable: false };
         return;
       }
-      const asking = new Asking(this.service, this.name, view, this.as);
+      const asking = new Asking(this.service, this.name, view, this.as, (change) => (this.pending += change));
       const [of, bounds] = await Promise.all([this.resource("metrics_view", view, signal).catch(() => undefined), asking.bounds(signal)]);
       const declared = declaredOf({ explore, view: of ?? {} }, bounds.time_dimension ?? undefined);
       const columns = await this.probe(asking, declared, signal);
