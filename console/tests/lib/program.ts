@@ -112,6 +112,7 @@ export class Program {
   async answer(input: string, ...words: string[]): Promise<string> {
     const child = spawn(PROGRAM, [...words, "-C", this.project], { env: environment(), stdio: ["pipe", "pipe", "pipe"] });
     let [said, told] = ["", ""];
+    child.stdout.setEncoding("utf8");
     child.stdout.on("data", (piece) => (told += piece));
     child.stderr.on("data", (piece) => (said += piece));
     child.stdin.end(input);

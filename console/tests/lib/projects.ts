@@ -82,3 +82,36 @@ export function attack(): string {
       `measures:\n  - {name: n, expression: count(*), display_name: ${quoted(ATTACK)}}\n`,
   });
 }
+
+/** An explore whose names, values, links, formats and colours all attack. */
+export function hostile(): string {
+  const quoted = (text: string) => JSON.stringify(text);
+  const sql = (text: string) => text.replaceAll("'", "''");
+  const text = `'${sql(ATTACK)}'`;
+  return project("hostile", {
+    "models/words.sql":
+      `-- @materialize: true\nSELECT DATE '2024-01-01' + CAST(i AS INTEGER) AS day, i AS n,\n` +
+      `CASE i % 6 WHEN 0 THEN ${text} WHEN 1 THEN NULL WHEN 2 THEN '' WHEN 3 THEN repeat('w', 100000) WHEN 4 THEN 'Case' ELSE 'case' END AS word,\n` +
+      `CASE i % 3 WHEN 0 THEN '=HYPERLINK("https://example.org")' WHEN 1 THEN '@SUM(A1)' ELSE 'plain' END AS cell,\n` +
+      `CASE i % 3 WHEN 0 THEN 'javascript:alert(1)' WHEN 1 THEN 'https://example.org/' || i ELSE 'https://a:b@example.org' END AS address\nFROM range(60) t(i)\n`,
+    "metrics/words.yaml":
+      `type: metrics_view\nversion: 1\nmodel: words\ntimeseries: day\ndisplay_name: ${quoted(ATTACK)}\ndimensions:\n` +
+      `  - {name: word, column: word, display_name: ${quoted(ATTACK)}, description: ${quoted(ATTACK)}}\n` +
+      `  - {name: cell, column: cell}\n  - {name: kind, column: address, uri: address}\n` +
+      `measures:\n  - {name: n, expression: count(*), display_name: ${quoted(ATTACK)}, valid_percent_of_total: true}\n` +
+      `  - {name: wide, expression: sum(n), format_d3: "*^100,.3f"}\n`,
+    "explores/words.yaml":
+      `type: explore\nmetrics_view: words\ndisplay_name: ${quoted(ATTACK)}\ndescription: ${quoted(ATTACK)}\nbanner: ${quoted(ATTACK)}\ntheme:\n  light: {primary: "#aa0055"}\n`,
+  });
+}
+
+/** Measures in each format over random numbers of all sizes. */
+export function numbers(seed: number, count: number): string {
+  const formats = ["format_preset: none", "format_preset: humanize", "format_preset: currency_usd", "format_preset: currency_eur", "format_preset: percentage", "format_preset: interval_ms", ...[",.2f", ".1f", "$,.2f", ".3s", "~s", ".0%", ".2p", ",d", "e", ".3g", "~g", ".4r", "(,.1f", "+.2f", "x"].map((d3) => `format_d3: ${JSON.stringify(d3)}`)];
+  return project("numbers", {
+    "models/numbers.sql":
+      `-- @materialize: true\nSELECT i AS id, CAST((CAST(hash(i + ${seed}) % 2000001 AS DOUBLE) - 1000000) / 1000 * pow(10, CAST(hash(i * 7 + ${seed}) % 31 AS DOUBLE) - 15) AS DOUBLE) AS x\nFROM range(${count}) t(i)\n`,
+    "metrics/numbers.yaml": `type: metrics_view\nversion: 1\nmodel: numbers\ndimensions:\n  - column: id\nmeasures:\n${formats.map((format, place) => `  - {name: m${place}, expression: any_value(x), ${format}}\n`).join("")}`,
+    "explores/numbers.yaml": "type: explore\nmetrics_view: numbers\n",
+  });
+}

@@ -1,5 +1,6 @@
 // An explore as its file declares it, and the view that it is over.
 
+import { cut, SHOWN, visible } from "../../parts/text";
 import { GRAINS, type Grain } from "./format/time";
 
 /** A field of a metrics view. */
@@ -38,6 +39,8 @@ type Loose = Record<string, unknown>;
 const block = (value: unknown): Loose => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Loose) : {});
 const items = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
+/** Words for people, made harmless and short: they stand in labels and menus too. */
+const words = (value: unknown): string => visible(cut(text(value), SHOWN));
 const texts = (value: unknown): string[] => items(value).filter((one): one is string => typeof one === "string");
 const grain = (value: unknown): Grain | undefined => GRAINS.find((one) => one === value);
 
@@ -75,8 +78,8 @@ export function declaredOf({ explore, view }: Documents, time: string | undefine
       const one = known.get(name.toLowerCase()) ?? {};
       return {
         name,
-        title: text(one.display_name) || titleOf(name),
-        description: text(one.description),
+        title: words(one.display_name) || titleOf(name),
+        description: words(one.description),
         type: text(types[name]).toUpperCase(),
         hasLinks: text(one.uri) !== "",
         hasShare: one.valid_percent_of_total === true,
@@ -91,7 +94,7 @@ export function declaredOf({ explore, view }: Documents, time: string | undefine
   const by = text(defaults.comparison_dimension);
   return {
     view: text(spec.metrics_view) || text(result.metrics_view),
-    title: text(spec.display_name) || text(viewSpec.display_name) || titleOf(explore.name),
+    title: words(spec.display_name) || words(viewSpec.display_name) || titleOf(explore.name),
     description: text(spec.description) || text(viewSpec.description),
     banner: text(spec.banner),
     time,

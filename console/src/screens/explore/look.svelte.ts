@@ -2,6 +2,7 @@
 
 import { createContext } from "svelte";
 import { problemOf, type ProblemDocument, type Schemas } from "../../api";
+import { cut, SHOWN, visible } from "../../parts/text";
 import { go, place } from "../../router";
 import type { Service } from "../../service";
 import { read, write, type View } from "./address";
@@ -120,7 +121,7 @@ export class Look {
   private seen(fields: Field[] | undefined): Field[] {
     return (fields ?? []).flatMap((field) => {
       const column = this.columns.get(field.name);
-      return column ? [{ ...field, title: column.display_name || field.title, type: column.type.toUpperCase() || field.type }] : [];
+      return column ? [{ ...field, title: visible(cut(column.display_name, SHOWN)) || field.title, type: column.type.toUpperCase() || field.type }] : [];
     });
   }
 
