@@ -9,8 +9,9 @@ export const exploreOf = (home: string, project: string, name: string, words = "
 
 /** Waits until all questions of the page are answered. */
 export async function settled(page: Page) {
-  // What was clicked is drawn, and asked, before the page is looked at.
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.locator("article.explore h1").waitFor({ timeout: 30_000 });
+  // What was clicked is drawn, seen, and asked for, before the page is looked at.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
   await page.locator("article.explore[aria-busy=false] h1").waitFor({ timeout: 30_000 });
 }
 

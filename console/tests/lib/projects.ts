@@ -105,12 +105,12 @@ export function hostile(): string {
   });
 }
 
-/** Measures in each format over random numbers of all sizes. */
+/** Measures in each format over random numbers of all sizes, of seven digits: those that any reader of JSON reads exactly. */
 export function numbers(seed: number, count: number): string {
   const formats = ["format_preset: none", "format_preset: humanize", "format_preset: currency_usd", "format_preset: currency_eur", "format_preset: percentage", "format_preset: interval_ms", ...[",.2f", ".1f", "$,.2f", ".3s", "~s", ".0%", ".2p", ",d", "e", ".3g", "~g", ".4r", "(,.1f", "+.2f", "x"].map((d3) => `format_d3: ${JSON.stringify(d3)}`)];
   return project("numbers", {
     "models/numbers.sql":
-      `-- @materialize: true\nSELECT i AS id, CAST((CAST(hash(i + ${seed}) % 2000001 AS DOUBLE) - 1000000) / 1000 * pow(10, CAST(hash(i * 7 + ${seed}) % 31 AS DOUBLE) - 15) AS DOUBLE) AS x\nFROM range(${count}) t(i)\n`,
+      `-- @materialize: true\nSELECT i AS id, CAST((CAST(hash(i + ${seed}) % 2000001 AS BIGINT) - 1000000)::VARCHAR || 'e' || (CAST(hash(i * 7 + ${seed}) % 31 AS BIGINT) - 18)::VARCHAR AS DOUBLE) AS x\nFROM range(${count}) t(i)\n`,
     "metrics/numbers.yaml": `type: metrics_view\nversion: 1\nmodel: numbers\ndimensions:\n  - column: id\nmeasures:\n${formats.map((format, place) => `  - {name: m${place}, expression: any_value(x), ${format}}\n`).join("")}`,
     "explores/numbers.yaml": "type: explore\nmetrics_view: numbers\n",
   });
