@@ -6,6 +6,7 @@
 mod address;
 mod auth;
 mod egress;
+mod git;
 mod instances;
 mod limits;
 mod network;
@@ -24,7 +25,8 @@ use crate::{
 pub use address::{is_host, plain_base};
 pub use auth::{Auth, GivenToken, read_tokens};
 pub use egress::Destination;
-pub use instances::Instance;
+pub use git::Git;
+pub use instances::{Files, Instance};
 pub use limits::Limits;
 pub use network::{Listen, Network, Tls};
 pub use people::{Header, Oidc, People, RoleRule};
@@ -48,6 +50,7 @@ blocks! {
     /// Keys of an instance.
     pub(crate) static INSTANCE = "instance" Refused {
         "project": Text, "The project's folder; a relative path starts from the folder of this file.";
+        "git": Block(&git::GIT), "The repository whose files are fetched, in the place of a folder.";
         "environment": Text, "The environment; `dev` unless set.";
         "env_file": Text, "A file of `NAME=value` lines, which win over those of the project. Only its owner may read it.";
         "remote_edit": Bool, "True if callers with the role `edit` may change the files of an instance with `trust: full`, which is worth a shell of the service's user; false unless set.";
@@ -58,7 +61,7 @@ blocks! {
 /// Top-level keys that are reserved for later versions.
 const LATER: [&str; 3] = ["embed", "mcp", "sql"];
 /// Keys of an instance that are reserved for later versions.
-const LATER_OF_INSTANCE: [&str; 4] = ["extensions", "git", "reach", "weight"];
+const LATER_OF_INSTANCE: [&str; 3] = ["extensions", "reach", "weight"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -216,7 +219,7 @@ mod tests {
         );
         let shop = &read.instances["shop"];
         assert_eq!(
-            (shop.project.text.as_str(), shop.project.span.column),
+            (shop.place().text.as_str(), shop.place().span.column),
             ("/srv/shop", 19)
         );
     }

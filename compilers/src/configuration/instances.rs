@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::git::{Git, git};
 use super::{INSTANCE, LATER_OF_INSTANCE, Placed, finish, placed, trust, trust::Trust};
 use crate::{
     diagnostics::{Code, Findings},
@@ -14,8 +15,8 @@ const LONGEST_NAME: usize = 63;
 /// An instance as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// Path of the project's folder.
-    pub project: Placed,
+    /// The project's folder or repository.
+    pub files: Files,
     /// Name of the environment; none if not set.
     pub environment: Option<Placed>,
     /// Path of the instance's file of variables; none if not set.
@@ -24,6 +25,25 @@ pub struct Instance {
     pub trust: Trust,
     /// True if callers may change the files of an instance with the trust `full`.
     pub remote_edit: bool,
+}
+
+/// The place that an instance's files come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    /// Path of the project's folder.
+    Folder(Placed),
+    /// A repository, whose files are fetched.
+    Git(Git),
+}
+
+impl Instance {
+    /// Returns the path of the folder or the address of the repository, for findings about the instance's files.
+    pub fn place(&self) -> &Placed {
+        match &self.files {
+            Files::Folder(folder) => folder,
+            Files::Git(git) => &git.url,
+        }
+    }
 }
 
 pub(super) fn instances(fields: &mut Fields<'_>) -> BTreeMap<String, Instance> {
@@ -76,6 +96,15 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
     let mut fields = Fields::new(map, entry.key_at, findings);
     let project = placed(&mut fields, "project");
     let is_from_git = fields.has("git");
+    let git_at = fields.key_at("git").filter(|_| is_from_git);
+    let git = git(&mut fields);
+    if let (Some(_), Some(at)) = (&project, git_at) {
+        let message = "an instance has a folder or a repository, not both";
+        let hint = "remove `project` or `git`";
+        fields
+            .findings()
+            .add_with_hint(at, Code::ConflictingKeys, message, hint);
+    }
     if project.is_none() && !is_from_git {
         let message = format!("the instance \"{name}\" names no folder");
         let hint = "write `project:` with the folder of a project";
@@ -91,7 +120,7 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
     );
     finish(fields, &INSTANCE, &LATER_OF_INSTANCE);
     Some(Instance {
-        project: project?,
+        files: project.map(Files::Folder).or(git.map(Files::Git))?,
         environment,
         env_file,
         trust,

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod confinement;
+mod git;
 mod masking;
 mod network;
 mod people;
@@ -29,6 +30,7 @@ use watershed_outside::http::Egress;
 
 use self::configuration::Served;
 use self::confinement::Confinement;
+use self::git::Repository;
 use self::people::{Chain, People, Seen};
 use self::reload::Reload;
 use super::args::{Format, Serve, Shared};
@@ -281,11 +283,20 @@ impl Keeping<'_> {
         self.service.put_opening(&name);
         let closing = self.closing.child_token();
         let options = (self.options)(&served);
+        let repository = served
+            .git
+            .as_ref()
+            .map(|origin| Repository::new(origin.clone(), served.project.clone()));
+        match &repository {
+            Some(repository) => self.service.set_source(&name, repository.clone()),
+            None => self.service.remove_source(&name),
+        }
         let keeper = Keeper {
             runtime: linking(&self.runtime, &options, &name, self.address),
             options,
             page: (self.page_of)(&name),
             name: name.clone(),
+            repository,
             service: self.service.clone(),
             closing: closing.clone(),
             opening: Arc::clone(&self.opening),
@@ -371,6 +382,8 @@ fn options(shared: &Shared, served: &Served, egress: &Egress) -> Options {
         memory_limit: shared.memory_limit.map(|size| size.0),
         extensions: shared.extensions.as_ref().map(whole),
         sandbox: served.trust == Trust::Sandbox,
+        // Fetched files are swapped as a whole, and what is built from them stays.
+        state_dir: served.git.as_ref().map(|origin| origin.folder.join("state")),
         remote_edit: served.remote_edit,
         egress: egress.clone(),
         installs: !shared.no_extension_install,
@@ -387,6 +400,8 @@ struct Keeper {
     runtime: Runtime,
     options: Options,
     name: String,
+    /// Repository of the instance; none if its files are those of a folder.
+    repository: Option<Repository>,
     /// URL of the instance's console page.
     page: String,
     service: Service,
@@ -450,6 +465,9 @@ impl Keeper {
         // Never closed.
         let _permit = self.opening.acquire().await;
         let root = &self.options.root;
+        if let Some(repository) = &self.repository {
+            repository.begin().await?;
+        }
         if !super::project::is_project(root) {
             let message = format!("no project in `{}`: it has no `watershed.yaml`", root.display());
             return Err(

@@ -97,6 +97,16 @@ impl Connection {
         self.exchange(head.as_bytes()).await
     }
 
+    /// Sends a body to a path, with more lines of the head, and returns the body of the answer.
+    pub(crate) async fn send(&mut self, method: &str, path: &str, more: &str, body: &str) -> Vec<u8> {
+        let call = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n{more}{}\r\n{body}",
+            body.len(),
+            self.bearer
+        );
+        self.exchange(call.as_bytes()).await
+    }
+
     async fn exchange(&mut self, head: &[u8]) -> Vec<u8> {
         self.stream.write_all(head).await.unwrap();
         self.read.clear();

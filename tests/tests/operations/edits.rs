@@ -419,6 +419,49 @@ async fn s_api19_variables_are_replaced_by_an_admin_and_read_by_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s_api40_files_that_run_programs_are_changed_by_the_services_own_user_alone() {
+    let place = Place::new(&[]).without_remote_edit();
+    let served = Served::with(&place, told).await;
+    let client = served.client;
+    let before = list(place.root());
+    let file = at("models/late.sql");
+    let (admin, any) = ((CALLER, "admin"), ("if-match", "*"));
+    let renaming = json!({"from": "models/late.sql", "to": "models/later.sql"});
+    for refused in [
+        client.put(&file, &[admin, any], b"SELECT 1 AS a\n").await,
+        client
+            .put(&at("models/new.sql"), &[admin], b"SELECT 1 AS a\n")
+            .await,
+        client.put(&at(".env"), &[admin], b"A=1\n").await,
+        client.send("DELETE", &file, &[admin, any], None).await,
+        client
+            .send(
+                "POST",
+                &format!("{SHOP}/rename-file"),
+                &[admin, any],
+                Some(&renaming),
+            )
+            .await,
+    ] {
+        is_refused(&refused, 403, "remote-edit-off");
+    }
+    assert_eq!(list(place.root()), before);
+    // Reading changes nothing, and so does a check.
+    let checked = json!({"files": {"models/late.sql": "SELECT 1"}});
+    let checked = client
+        .send("POST", &format!("{SHOP}/check"), &[admin], Some(&checked))
+        .await;
+    assert_eq!(checked.status, 200);
+    let by_owner = client.put(
+        &file,
+        &[(CALLER, "owner"), any],
+        b"SELECT 1 AS day, 'a' AS origin, 1 AS delay\n",
+    );
+    assert_eq!(by_owner.await.status, 200);
+    served.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s_api23_unsaved_texts_are_compiled_over_the_project_and_nothing_is_touched() {
     let place = Place::new(&[]);
     let served = Served::new(&place).await;

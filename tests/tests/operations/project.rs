@@ -95,6 +95,8 @@ const FILES: &[(&str, &str)] = &[
 pub(crate) struct Place {
     _folder: tempfile::TempDir,
     root: PathBuf,
+    /// True if callers may change files that run programs.
+    remote_edit: bool,
 }
 
 impl Place {
@@ -104,6 +106,7 @@ impl Place {
         let place = Self {
             root: folder.path().join("shop"),
             _folder: folder,
+            remote_edit: true,
         };
         for (file, text) in FILES.iter().chain(more) {
             place.write(file, text);
@@ -119,7 +122,14 @@ impl Place {
         Self {
             _folder: folder,
             root,
+            remote_edit: true,
         }
+    }
+
+    /// The project, whose files the user of the process alone may change.
+    pub(crate) fn without_remote_edit(mut self) -> Self {
+        self.remote_edit = false;
+        self
     }
 
     /// The folder of the project.
@@ -143,12 +153,14 @@ impl Place {
         Self {
             _folder: folder,
             root,
+            remote_edit: true,
         }
     }
 
     fn options(&self) -> Options {
         Options {
             files: Files::Once,
+            remote_edit: self.remote_edit,
             shim: env!("CARGO_BIN_EXE_watershed-under-test").into(),
             ..Options::new(&self.root)
         }

@@ -24,6 +24,7 @@
 //! | `docker` | the backend of containers alone, against a real engine |
 //! | `ducklakes` | sources in DuckLakes, as they are and as they were |
 //! | `ducklake_outputs` | models whose rows are written to a DuckLake |
+//! | `edit_storm` | random edits over HTTP and by hand, at once |
 //! | `edited` | files that are edited over HTTP, by a process that dies or has a full disk |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
@@ -33,6 +34,7 @@
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `freshness` | rows that are older than they may be |
 //! | `gcs` | Google's store by its keys of the S3 form: read, asked for changes, written to |
+//! | `gits` | projects from git |
 //! | `going` | a program that goes on while a test does something |
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
@@ -96,6 +98,7 @@ mod deliveries;
 mod docker;
 mod ducklake_outputs;
 mod ducklakes;
+mod edit_storm;
 mod edited;
 mod editors;
 mod engines;
@@ -105,6 +108,7 @@ mod file_outputs;
 mod flights;
 mod freshness;
 mod gcs;
+mod gits;
 mod going;
 mod habits;
 mod histories;

@@ -65,9 +65,15 @@ impl Serving {
 
     /// Sends a request, and returns the status, the head and the body.
     pub(crate) fn ask(&self, method: &str, path: &str, more: &str) -> (u16, String, String) {
+        self.send(method, path, more, "")
+    }
+
+    /// Sends a request with a body of JSON, and returns the status, the head and the body of the answer.
+    pub(crate) fn send(&self, method: &str, path: &str, more: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n{more}\r\n"
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n{more}\r\n{body}",
+            body.len()
         );
         stream.write_all(head.as_bytes()).expect("it reads");
         let mut answer = String::new();

@@ -28,8 +28,8 @@ pub use actions::actions;
 pub use at::{At, encoded};
 pub use limit::Limit;
 pub use own::{
-    Accepted, DiagnosticsDocument, EventsTaken, FileChange, FileEntry, FileRename, FileTexts, FilesDocument,
-    InstanceEntry, InstancesPage, Page, ProblemDocument, RequestDocument, RequestState, Touched,
-    TreeDocument, TreeHealth,
+    Accepted, Checkout, DiagnosticsDocument, EventsTaken, FileChange, FileEntry, FileRename, FileTexts,
+    FilesDocument, InstanceEntry, InstancesPage, Page, ProblemDocument, RequestDocument, RequestState,
+    Touched, TreeDocument, TreeHealth,
 };
 pub use routes::{Does, Method, ROUTES, Route};

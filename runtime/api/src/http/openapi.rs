@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::access::{SERVICE_PATHS, ServicePath};
 use super::forms::Selected;
 use super::own::{
-    Accepted, DiagnosticsDocument, EventsTaken, FileChange, FileRename, FileTexts, FilesDocument, Page,
-    ProblemDocument, RequestDocument, Touched, TreeDocument,
+    Accepted, Checkout, DiagnosticsDocument, EventsTaken, FileChange, FileRename, FileTexts, FilesDocument,
+    Page, ProblemDocument, RequestDocument, Touched, TreeDocument,
 };
 use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
 use crate::documents::{ResourceDocument, RunDocument};
@@ -182,6 +182,12 @@ impl Writer {
                     "`*` writes only where there is no such file.",
                 ));
             }
+            if own == Own::Checkout {
+                parameters.push(header(
+                    "X-Hub-Signature-256",
+                    "`sha256=` and the HMAC of the body under the configured secret, in the place of other authentication.",
+                ));
+            }
             if own == Own::RenameFile {
                 parameters.push(header("If-Match", "The ETag of the version that is renamed."));
             }
@@ -304,6 +310,7 @@ impl Writer {
             Own::WriteFile | Own::DeleteFile | Own::RenameFile | Own::WriteVariables => {
                 document(self.schema::<FileChange>())
             }
+            Own::Checkout => document(self.schema::<Checkout>()),
             Own::Lsp => json!({ "101": { "description": "The connection is a WebSocket." } }),
             Own::Diagnostics | Own::CheckFiles => document(self.schema::<DiagnosticsDocument>()),
             Own::Request => document(self.schema::<RequestDocument>()),
@@ -489,7 +496,11 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
             list
         }
         Own::Resource => vec![
-            one("include", texts(), "What is added: `spec`, `state`, `checks` (results of a service's checks)."),
+            one(
+                "include",
+                texts(),
+                "What is added: `spec`, `state`, `checks` (results of a service's checks).",
+            ),
             one(
                 "fields",
                 texts(),
@@ -510,6 +521,7 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
         | Own::CheckFiles
         | Own::Lsp
         | Own::Revoke
+        | Own::Checkout
         | Own::Public
         | Own::Tree
         | Own::Diagnostics

@@ -99,6 +99,22 @@ impl FileChange {
     pub const SCHEMA: &str = "watershed.file-change/1";
 }
 
+/// A fetch of a project's files from its git repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkout {
+    /// Name and version of this form: `watershed.checkout/1`.
+    pub schema: String,
+    /// Id of the commit whose files are in place.
+    pub commit: String,
+    /// True if the files are others than before.
+    pub is_changed: bool,
+}
+
+impl Checkout {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.checkout/1";
+}
+
 /// A request to rename a file of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -98,6 +98,8 @@ pub enum Own {
     CheckFiles,
     /// Connects an editor to the project's language server.
     Lsp,
+    /// Fetches the project's files from its git repository.
+    Checkout,
     /// Returns a file below the manifest's `public_paths`, which every reader may have.
     Public,
     /// Streams changes of resources.
@@ -130,6 +132,7 @@ impl Own {
             Self::WriteVariables => "write-variables",
             Self::CheckFiles => "check-files",
             Self::Lsp => "lsp",
+            Self::Checkout => "checkout",
             Self::Public => "public",
             Self::Watch => "watch",
             Self::Request => "request",
@@ -189,6 +192,7 @@ impl Route {
                     | Own::RenameFile
                     | Own::WriteVariables
                     | Own::Revoke
+                    | Own::Checkout
             ),
             Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
                 offer.info.manner != Manner::Reads
@@ -353,6 +357,7 @@ pub const ROUTES: &[Route] = &[
     start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it"),
     post::<forms::Plan>("/plan", Operate, "Works out what a run would do"),
     post::<forms::Test>("/test", Operate, "Runs the tests of models"),
+    own(Method::Post, "/checkout", Operate, Own::Checkout, "Fetches the project's files from its git repository"),
     own(Method::Post, "/events", Operate, Own::Events, "Takes in CloudEvents"),
     post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view"),
     get::<forms::MetricsBounds>("/metrics/{view}/bounds", Read, "Tells the ends of a metrics view's time dimension"),

@@ -17,6 +17,7 @@ use watershed_drivers::regular;
 use watershed_outputs::secrets::Secrets;
 use watershed_outside::http::{Destination, Egress};
 
+use super::git::Origin;
 use super::masking::without_secrets;
 use super::people;
 use crate::args::Format;
@@ -25,6 +26,8 @@ use crate::failure::Failure;
 use crate::listen::Network;
 use watershed::Options;
 
+/// Name of the folder of fetched projects in the service's state.
+const REPOSITORIES: &str = "git";
 /// The largest configuration or file of variables, in bytes.
 const LARGEST: usize = 1 << 20;
 
@@ -53,6 +56,8 @@ pub(super) struct Served {
     pub(super) environment: String,
     pub(super) variables: BTreeMap<String, String>,
     pub(super) trust: Trust,
+    /// Repository of the project; none if the project is a folder of the operator's.
+    pub(super) git: Option<Origin>,
     pub(super) remote_edit: bool,
 }
 
@@ -189,7 +194,7 @@ impl<'f> Reading<'f> {
         let folders: BTreeMap<&String, PathBuf> = read
             .instances
             .iter()
-            .map(|(name, instance)| (name, self.folder_of(&instance.project)))
+            .map(|(name, instance)| (name, self.folder_of(name, instance, &read)))
             .collect();
         self.refuse_overlaps(&read.instances, &folders);
         let state = self.state(&read, &folders);
@@ -205,6 +210,10 @@ impl<'f> Reading<'f> {
                 environment: self.environment(instance),
                 variables: self.variables(instance),
                 trust: instance.trust,
+                git: match &instance.files {
+                    configuration::Files::Folder(_) => None,
+                    configuration::Files::Git(git) => self.origin(git, folders.get(name)?),
+                },
                 remote_edit: instance.remote_edit,
             };
             instances.push(served);
@@ -235,9 +244,19 @@ impl<'f> Reading<'f> {
         });
     }
 
-    /// Returns the absolute path of a project's folder, with links resolved if it exists.
-    fn folder_of(&self, project: &Placed) -> PathBuf {
-        let folder = self.folder.join(&project.text);
+    /// Returns the folder of the service's state: the one that is named, or one beside the configuration.
+    fn state_folder(&self, read: &Configuration) -> PathBuf {
+        let named = read.state.as_ref().map(|named| self.path(named));
+        resolved(&named.unwrap_or_else(|| self.file.with_extension("state")))
+    }
+
+    /// Returns the absolute path of a project's folder, with links resolved if it exists. The files of a repository have
+    /// a folder of the instance's name in the service's state.
+    fn folder_of(&self, name: &str, instance: &Instance, read: &Configuration) -> PathBuf {
+        let folder = match &instance.files {
+            configuration::Files::Folder(project) => self.folder.join(&project.text),
+            configuration::Files::Git(_) => self.state_folder(read).join(REPOSITORIES).join(name).join(name),
+        };
         let whole = std::path::absolute(&folder).unwrap_or(folder);
         whole.canonicalize().unwrap_or(whole)
     }
@@ -256,7 +275,7 @@ impl<'f> Reading<'f> {
             };
             let message = format!("\"{name}\" and \"{other}\" have one folder");
             self.mistake(
-                &instances[*name].project,
+                instances[*name].place(),
                 Code::ConflictingKeys,
                 message,
                 "name each project once",
@@ -267,13 +286,38 @@ impl<'f> Reading<'f> {
             if let Some(other) = above.filter_map(|above| owners.get(above)).next() {
                 let message = format!("the folder of \"{name}\" lies within that of \"{other}\"");
                 self.mistake(
-                    &instances[*name].project,
+                    instances[*name].place(),
                     Code::ConflictingKeys,
                     message,
                     "move one of them out of the other",
                 );
             }
         }
+    }
+
+    /// Reads the files of secrets of a repository, whose files are put into the folder `project`.
+    fn origin(&mut self, git: &configuration::Git, project: &Path) -> Option<Origin> {
+        let credentials = git.credentials_file.as_ref().and_then(|file| {
+            let text = String::from_utf8(self.private_file(file)?).unwrap_or_default();
+            let text = text.trim().to_owned();
+            if !text.contains(':') || text.chars().any(char::is_control) {
+                let message = "the credentials have to be one line of `NAME:PASSWORD`".to_owned();
+                let hint = "write the name, a colon and the password or token into the file";
+                self.mistake(file, Code::InvalidValue, message, hint);
+            }
+            Some(text)
+        });
+        Some(Origin {
+            url: git.url.text.clone(),
+            revision: git
+                .revision
+                .as_ref()
+                .map_or("HEAD", |revision| &revision.text)
+                .to_owned(),
+            credentials,
+            secret: git.secret_file.as_ref().and_then(|file| self.secret(file)),
+            folder: project.parent()?.to_owned(),
+        })
     }
 
     fn environment(&mut self, instance: &Instance) -> String {
@@ -305,14 +349,12 @@ impl<'f> Reading<'f> {
 
     /// Returns the folder of the service's state: the one that is named, or with `auth` one beside the configuration.
     fn state(&mut self, read: &Configuration, folders: &BTreeMap<&String, PathBuf>) -> Option<PathBuf> {
-        let folder = match &read.state {
-            Some(named) => self.path(named),
-            None if read.auth.is_some() => self.file.with_extension("state"),
-            None => return None,
-        };
-        let folder = resolved(&folder);
+        if read.state.is_none() && read.auth.is_none() {
+            return None;
+        }
+        let folder = self.state_folder(read);
         if let Some(name) = above(&folder, folders) {
-            let place = read.state.as_ref().unwrap_or(&read.instances[name].project);
+            let place = read.state.as_ref().unwrap_or(read.instances[name].place());
             let message = format!(
                 "the state of the service would lie in the folder of \"{name}\", which its files reach"
             );

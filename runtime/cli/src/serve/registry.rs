@@ -61,7 +61,7 @@ impl Reading<'_> {
     }
 
     /// Reads a secret from a file of its own.
-    fn secret(&mut self, file: &Placed) -> Option<String> {
+    pub(super) fn secret(&mut self, file: &Placed) -> Option<String> {
         let text = String::from_utf8(self.private_file(file)?).unwrap_or_default();
         let text = text.trim();
         if text.len() < SECRET_MIN || !text.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -29,7 +29,7 @@ use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
-use super::{exports, files, list, lsp, texts, watch, words};
+use super::{checkout, exports, files, list, lsp, texts, watch, words};
 
 /// Reads a whole body, within the limits of size and time.
 pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {
@@ -237,6 +237,7 @@ impl Call<'_> {
                 self.changed(files::rename(edit, &asked.from, &asked.to).await?)
             }
             Own::CheckFiles => texts::check(self, body).await,
+            Own::Checkout => checkout::checkout(self, body).await,
             Own::Lsp => lsp::connect(self).await,
             Own::Public => {
                 let (media, bytes) = files::public(self.open, word("path"), self.raw).await?;
@@ -287,6 +288,7 @@ impl Call<'_> {
     /// Returns the edit that the call is, if the caller may edit files there.
     async fn edit(&self) -> Result<files::Edit<'_>, Unanswered> {
         let condition = files::Condition::of(self.headers)?;
+        self.service.allows_edit(self.instance, self.caller)?;
         self.trail.begin().await?;
         Ok(files::Edit {
             open: self.open,

@@ -15,6 +15,7 @@
 //! | [`streams`] | streams that end with their caller's access |
 //! | [`files`] | files of the project |
 //! | [`lsp`] | the language server, over a WebSocket |
+//! | [`source`], [`checkout`] | files that are fetched from elsewhere |
 //! | [`texts`] | unsaved texts, compiled over the project's files |
 //! | [`exports`] | files of reports, and their signed addresses |
 //! | [`guard`] | protection against other sites in a browser |
@@ -60,6 +61,7 @@ mod answers;
 mod bearer;
 mod call;
 mod caller;
+mod checkout;
 #[cfg(feature = "console")]
 mod console;
 mod context;
@@ -83,6 +85,7 @@ mod router;
 mod scope;
 mod service;
 mod service_routes;
+mod source;
 mod streams;
 mod texts;
 mod tls;
@@ -102,6 +105,7 @@ pub use listen::{Door, Listener, Peer, Peers, bind, local_user, serve};
 pub use proxies::{Client, Proxies};
 pub use router::{router, router_with};
 pub use service::Service;
+pub use source::{Fetched, Source};
 pub use tls::{Tls, TlsError};
 pub use watershed_api::http::access::Authentication;
 pub use watershed_callers::state::State;

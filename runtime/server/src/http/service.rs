@@ -18,6 +18,7 @@ use super::files;
 use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
 use super::requests::Requests;
+use super::source::Source;
 use super::texts::Texts;
 use super::visibility::Visibility;
 use crate::instance::Instance;
@@ -41,6 +42,8 @@ pub struct Service {
     tokens: Option<Arc<Tokens>>,
     /// Idempotency keys that the process works on.
     keys: Keys,
+    /// Sources of the instances whose files are fetched, by the instance's name.
+    sources: Arc<RwLock<BTreeMap<String, Arc<dyn Source>>>>,
     stopping: CancellationToken,
 }
 
@@ -82,6 +85,7 @@ impl Default for Service {
             state: None,
             tokens: None,
             keys: Keys::default(),
+            sources: Arc::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -172,6 +176,24 @@ impl Service {
         ended(instances.insert(name.to_owned(), Served::Opening))
     }
 
+    /// Sets the source of an instance's files. Callers can't write the files then, and may have them fetched anew.
+    pub fn set_source(&self, name: impl Into<String>, source: impl Source) {
+        self.sources
+            .write()
+            .unpoisoned()
+            .insert(name.into(), Arc::new(source));
+    }
+
+    /// Removes the source of an instance's files, which are those of a folder from now on.
+    pub fn remove_source(&self, name: &str) {
+        self.sources.write().unpoisoned().remove(name);
+    }
+
+    /// Returns the source of an instance's files; none if they are those of a folder.
+    pub(super) fn source(&self, name: &str) -> Option<Arc<dyn Source>> {
+        self.sources.read().unpoisoned().get(name).cloned()
+    }
+
     /// Announces an instance that is being opened. The service is not ready before that has succeeded or failed.
     pub fn put_opening(&self, name: impl Into<String>) {
         self.set(name.into(), Served::Opening);
@@ -256,9 +278,14 @@ impl Service {
     /// programs and the operator has not allowed it. The caller's role is checked before.
     ///
     /// # Errors
-    /// `remote-edit-off`, and those of an instance that is not open.
+    /// `owned-by-git`, `remote-edit-off`, and those of an instance that is not open.
     pub fn allows_edit(&self, instance: &str, caller: &Caller) -> Result<(), Problem> {
         let open = self.find(instance)?;
+        if self.source(instance).is_some() {
+            let message = format!("the files of `{instance}` come from git, and are changed there");
+            return Err(Problem::new(Code::OwnedByGit, message)
+                .hint("push a commit to the repository, then call `checkout`"));
+        }
         if caller.is_owner() || open.instance.allows_remote_edit() {
             return Ok(());
         }

@@ -32,6 +32,20 @@ impl Instance {
         self.known.touched().note_author(path, Arc::clone(author));
     }
 
+    /// Compiles all files anew, which were put in place as a whole, and applies their declarations. Does not wait for the
+    /// parse.
+    ///
+    /// # Errors
+    /// `unavailable`, when the controller takes no requests.
+    pub(crate) async fn parse_all(&self, author: String) -> Result<(), Problem> {
+        self.look_at_everything();
+        let asked = self.controller().reconcile(Key::new(KIND, NAME));
+        let asked = on_behalf_of(author, asked).await;
+        asked
+            .map(drop)
+            .map_err(|error| Problem::new(Code::Unavailable, error.to_string()))
+    }
+
     /// Returns a receiver that is told each time that files may have changed.
     pub(crate) fn file_reports(&self) -> watch::Receiver<u64> {
         self.known.touched().reports()

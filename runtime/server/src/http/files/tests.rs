@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use rustix::fs::{CWD, Mode, mknodat};
 
+use watershed_reconcilers::project_parser::compilation::manifest;
+
+use super::folder::Folder;
 use super::*;
 
 struct Tree(tempfile::TempDir);
