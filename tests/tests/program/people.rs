@@ -13,6 +13,8 @@ use watershed_tests::server::{Says, Server, fetched, skip};
 use crate::sandbox::Sandbox;
 use crate::serving::Serving;
 
+mod behind;
+
 /// The secret of a proxy.
 const SECRET: &str = "a-secret-that-the-proxy-shows";
 
