@@ -118,6 +118,17 @@ impl Plan {
     }
 }
 
+/// Returns a view as a policy shows it, with hidden fields marked.
+///
+/// # Errors
+/// When the policy gives no access to the view.
+pub fn visible(view: &View, policy: &Policy) -> Result<View, PlanError> {
+    match policy.has_access() {
+        true => Ok(policy.visible(view.clone())),
+        false => Err(PlanError::closed(&view.name)),
+    }
+}
+
 /// Plans a query of a view for its viewer, at given moments.
 ///
 /// ```
@@ -153,10 +164,7 @@ impl Plan {
 /// # Errors
 /// The first reason for which the query can't be answered, with its place in the query.
 pub fn plan(view: &View, policy: &Policy, query: &Query, bounds: &Bounds) -> Result<Plan, PlanError> {
-    if !policy.has_access() {
-        return Err(PlanError::closed(&view.name));
-    }
-    let view = policy.visible(view.clone());
+    let view = visible(view, policy)?;
     check(query, &view)?;
     let scene = Scene::new(&view, policy, query, bounds)?;
     let planner = Planner::new(&scene, 0);

@@ -117,6 +117,14 @@ impl Resolvers<'_> {
         })
     }
 
+    /// Returns the spec of an API that a viewer may call.
+    ///
+    /// # Errors
+    /// One that is unknown or does not compile, and one that the viewer may not call.
+    pub async fn callable(&self, name: &str, viewer: &Viewer) -> Result<ApiSpec, ResolveError> {
+        Ok(self.api(name, viewer).await?.1)
+    }
+
     /// Finds an API, if the viewer may call it.
     async fn api(&self, name: &str, viewer: &Viewer) -> Result<(Key, ApiSpec), ResolveError> {
         let unknown = || ResolveError::UnknownApi(name.to_owned());

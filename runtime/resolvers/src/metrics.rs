@@ -1,6 +1,6 @@
 //! Queries of metrics views: planning for a viewer, and answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +69,21 @@ pub struct Question<'a> {
     pub execution_time: Option<Until>,
 }
 
+/// The fields of a metrics view that a viewer may see.
+pub struct Offered {
+    /// The view's spec that is in force. It names hidden fields too.
+    pub spec: MetricsViewSpec,
+    /// Names of the visible fields, in lower case.
+    names: BTreeSet<String>,
+}
+
+impl Offered {
+    /// Returns true if the viewer may see the field of a name.
+    pub fn shows(&self, name: &str) -> bool {
+        self.names.contains(&name.to_lowercase())
+    }
+}
+
 /// A metrics query planned for a viewer.
 pub struct Planned {
     /// The plan, with statement and columns.
@@ -135,6 +150,33 @@ impl Views<'_> {
         let mut answer = planned.answer(&read.columns, read.rows.clone())?;
         answer.cached = cached;
         Ok(answer)
+    }
+
+    /// Returns the fields of a view that a viewer may see, through an explore or canvas if the question names one.
+    ///
+    /// # Errors
+    /// A view that is unknown or was never valid, a policy that gives no access, and one that can't be evaluated.
+    pub async fn offered(&self, question: Question<'_>) -> Result<Offered, MetricsError> {
+        let found = self.metrics_view(&question.query.metrics_view)?;
+        let policy = self.policy(&found, question).await?;
+        let view = plan::visible(&found.view, &policy)?;
+        let dimensions = view
+            .dimensions
+            .iter()
+            .filter(|one| !one.hidden)
+            .map(|one| &one.name);
+        let measures = view
+            .measures
+            .iter()
+            .filter(|one| !one.hidden)
+            .map(|one| &one.name);
+        Ok(Offered {
+            names: dimensions
+                .chain(measures)
+                .map(|name| name.to_lowercase())
+                .collect(),
+            spec: found.spec,
+        })
     }
 
     /// Plans a metrics query for a viewer, after reading the bounds of its time dimensions.

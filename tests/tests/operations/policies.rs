@@ -219,3 +219,84 @@ async fn s_api18_nobody_chooses_whose_view_is_asked_but_an_admin_among_mock_user
     assert_eq!(answer.status, 400, "{}", answer.json());
     served.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api4_who_may_ask_sees_the_part_of_a_spec_that_the_policies_show() {
+    let place = Place::new(FILES);
+    let served = Served::with(&place, told).await;
+    let get = async |role: &str, user: Value, path: &str| {
+        let user = user.to_string();
+        let headers = [(CALLER, role), (ATTRIBUTES, user.as_str())];
+        served
+            .client
+            .send("GET", &format!("{SHOP}/resources/{path}"), &headers, None)
+            .await
+    };
+    let view = "metrics_view/filtered?include=spec";
+    let ann = || json!({"email": "a@example.org", "domain": "example.org", "groups": ["a"]});
+    let spec = get("read", ann(), view).await.json()["spec"].clone();
+    let names = |spec: &Value, key: &str| -> Vec<String> {
+        let all = spec[key].as_array().unwrap_or_else(|| panic!("{spec}")).iter();
+        let name = |one: &Value| one["name"].as_str().or(one.as_str()).map(str::to_owned);
+        all.map(|one| name(one).expect("a name")).collect()
+    };
+    let dimensions = names(&spec, "dimensions");
+    assert!(
+        dimensions.contains(&"team".to_owned()) && !dimensions.contains(&"origin".to_owned()),
+        "{spec}"
+    );
+    assert_eq!(names(&spec, "measures"), ["n"], "{spec}");
+    let explore = get("read", ann(), "explore/front?include=spec").await.json()["spec"].clone();
+    assert_eq!(names(&explore, "measures"), ["n"], "{explore}");
+    let api = get("read", ann(), "api/own?include=spec").await.json()["spec"].clone();
+    assert_eq!(api["arguments"], json!([]), "{api}");
+    for spec in [&spec, &explore, &api] {
+        let text = spec.to_string();
+        for hidden in [
+            "origin",
+            "sum(",
+            "user",
+            "SELECT",
+            "flown",
+            "access",
+            "row_filter",
+            "security",
+        ] {
+            assert!(!text.contains(hidden), "{hidden}: {text}");
+        }
+    }
+    // Who sees the field finds it.
+    let mut boss = ann();
+    boss["admin"] = true.into();
+    let spec = get("read", boss, view).await.json()["spec"].clone();
+    assert!(
+        names(&spec, "dimensions").contains(&"origin".to_owned()),
+        "{spec}"
+    );
+    // Who has no access by the rules gets no part, and nobody gets more than the part.
+    for (user, path) in [
+        (json!({}), view),
+        (
+            json!({"domain": "elsewhere.org", "email": "a@elsewhere.org"}),
+            view,
+        ),
+        (
+            json!({"name": "out", "domain": "example.org", "email": "a@example.org"}),
+            "explore/front?include=spec",
+        ),
+        (json!({"name": "in"}), "explore/front?include=spec"),
+        (json!({"name": "out"}), "api/own?include=spec"),
+        (ann(), "metrics_view/filtered?include=state"),
+        (ann(), "metrics_view/filtered?include=spec&include=state"),
+        (ann(), "METRICS_VIEW/filtered?include=state"),
+        (ann(), "model/flown?include=spec"),
+    ] {
+        let answer = get("read", user.clone(), path).await;
+        assert_eq!(answer.status, 403, "{user} {path}");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(!text.contains("sum(") && !text.contains("team"), "{path}: {text}");
+    }
+    let whole = get("operate", ann(), view).await.json()["spec"].to_string();
+    assert!(whole.contains("sum(n)"), "{whole}");
+    served.close().await;
+}

@@ -198,7 +198,14 @@ impl Call<'_> {
                 list::page(self.open, query, self.visibility, self.scope).await?,
             )),
             Own::Resource => {
-                let found = list::one(self.open, word("kind"), word("name"), query, self.visibility).await?;
+                let found = list::one(
+                    (self.open, self.caller),
+                    word("kind"),
+                    word("name"),
+                    query,
+                    self.visibility,
+                )
+                .await?;
                 Ok(answers::versioned(
                     "application/json",
                     found.to_vec(),

@@ -15,6 +15,8 @@ use watershed_compilers::Kind;
 use watershed_core::{Key, Row, Uid};
 
 use super::answers;
+use super::caller::Caller;
+use super::offered::{self, is_offered};
 use super::scope::Scope;
 use super::service::Open;
 use super::token::{Place, Token, sign};
@@ -315,7 +317,7 @@ fn begin(projection: &Projection, table: &Table, words: &Words, catalog: Uuid) -
 /// # Errors
 /// `unknown-name`, with the nearest name, and `not-allowed` for a hidden spec or state.
 pub(super) async fn one(
-    open: &Open,
+    (open, caller): (&Open, &Caller),
     kind: &str,
     name: &str,
     words: Value,
@@ -330,12 +332,38 @@ pub(super) async fn one(
         let problem = Problem::new(Code::BadArgument, format!("`include` takes no `{wrong}`"));
         return Err(problem.hint("it takes `spec`, `state` and `checks`"));
     }
-    if !look.include.is_empty() && !visibility.shows_specs() {
+    let is_part = !look.include.is_empty() && !visibility.shows_specs();
+    if is_part && !(look.include == ["spec"] && is_offered(&kind.to_lowercase())) {
         let message = "specs, states and checks need the role `operate`";
-        return Err(Problem::new(Code::NotAllowed, message).hint("ask without `include`"));
+        return Err(Problem::new(Code::NotAllowed, message).hint(
+            "ask without `include`; of metrics views, explores and APIs a part of the spec is for all",
+        ));
     }
     check_fields(&look.fields)?;
     let projection = open.instance.projection().await;
+    let (bytes, row) = looked_up(open, &projection, kind, name, (&look, visibility))?;
+    let bytes = match is_part {
+        true => {
+            let mut value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            value["spec"] = offered::spec(open, caller, &row).await?;
+            serde_json::to_vec(&value).unwrap_or_default().into()
+        }
+        false => bytes,
+    };
+    Ok(match look.fields.is_empty() {
+        true => bytes,
+        false => only(&bytes, &look.fields),
+    })
+}
+
+/// Returns the document and the row of one resource.
+fn looked_up(
+    open: &Open,
+    projection: &Projection,
+    kind: &str,
+    name: &str,
+    (look, visibility): (&Look, Visibility),
+) -> Result<(Arc<[u8]>, Arc<Row>), Problem> {
     let table = projection.table();
     let key = Key::new(kind.to_lowercase(), name);
     let Some(slot) = table.find(&key) else {
@@ -347,7 +375,7 @@ pub(super) async fn one(
                 .hint(format!("did you mean `{}`?", found.row.key())),
         });
     };
-    let bytes = match look.include.is_empty() {
+    let bytes = match look.include.is_empty() || !visibility.shows_specs() {
         true => document(&table, slot, &open.instance, visibility),
         false => {
             let (document, row) = (table.document(slot), Arc::clone(&slot.entry.row));
@@ -367,10 +395,7 @@ pub(super) async fn one(
             )
         }
     };
-    Ok(match look.fields.is_empty() {
-        true => bytes,
-        false => only(&bytes, &look.fields),
-    })
+    Ok((bytes, Arc::clone(&slot.entry.row)))
 }
 
 /// Returns the document of a resource as JSON, cached for all readers of the same visibility.

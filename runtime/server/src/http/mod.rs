@@ -20,6 +20,7 @@
 //! | [`exports`] | files of reports, and their signed addresses |
 //! | [`guard`] | protection against other sites in a browser |
 //! | [`visibility`], [`scope`] | what a role sees of documents, and what a narrowed token may name |
+//! | [`offered`] | parts of specs for those who may ask |
 //! | [`mock_user`] | users of the manifest, as whom admins look |
 //! | [`words`] | parameters from queries and bodies |
 //! | [`answers`] | documents, problems and files as responses |
@@ -76,6 +77,7 @@ mod list;
 mod listen;
 mod lsp;
 mod mock_user;
+mod offered;
 mod operations;
 mod pages;
 mod proxies;

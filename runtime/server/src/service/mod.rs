@@ -21,7 +21,7 @@ mod methods;
 pub(crate) mod opened;
 pub(crate) mod ops;
 pub(crate) mod place;
-mod problems;
+pub(crate) mod problems;
 pub(crate) mod questions;
 pub(crate) mod reading;
 mod span;
