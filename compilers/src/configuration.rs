@@ -54,6 +54,7 @@ blocks! {
         "environment": Text, "The environment; `dev` unless set.";
         "env_file": Text, "A file of `NAME=value` lines, which win over those of the project. Only its owner may read it.";
         "remote_edit": Bool, "True if callers with the role `edit` may change the files of an instance with `trust: full`, which is worth a shell of the service's user; false unless set.";
+        "weight": Count, "The instance's share in the jobs of the service, in proportion to the weights of the other instances that want some; 1 unless set.";
         "trust": Word(&Trust::WORDS), "What the project's files may do: `sandbox` (unless set) reads and writes the project's own folder and starts nothing, `full` is whatever the service's user may.";
     }
 }
@@ -61,7 +62,7 @@ blocks! {
 /// Top-level keys that are reserved for later versions.
 const LATER: [&str; 3] = ["embed", "mcp", "sql"];
 /// Keys of an instance that are reserved for later versions.
-const LATER_OF_INSTANCE: [&str; 3] = ["extensions", "reach", "weight"];
+const LATER_OF_INSTANCE: [&str; 2] = ["extensions", "reach"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,16 +1,24 @@
 //! The instances of a configuration.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use super::git::{Git, git};
 use super::{INSTANCE, LATER_OF_INSTANCE, Placed, finish, placed, trust, trust::Trust};
 use crate::{
     diagnostics::{Code, Findings},
-    yaml::{Data, Entry, Fields, Map},
+    yaml::{
+        Data, Entry, Fields, Map,
+        bounds::{Counts, count},
+    },
 };
 
 /// The longest name of an instance, in bytes.
 const LONGEST_NAME: usize = 63;
+/// The bounds of weights.
+const WEIGHTS: Counts = Counts {
+    least: 1,
+    most: 1_000,
+};
 
 /// An instance as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +29,8 @@ pub struct Instance {
     pub environment: Option<Placed>,
     /// Path of the instance's file of variables; none if not set.
     pub env_file: Option<Placed>,
+    /// The share in the jobs of the service, in proportion to the other instances.
+    pub weight: NonZeroU32,
     /// The rights of the project's files.
     pub trust: Trust,
     /// True if callers may change the files of an instance with the trust `full`.
@@ -112,6 +122,7 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
             .findings()
             .add_with_hint(entry.key_at, Code::MissingKey, message, hint);
     }
+    let weight = count(&mut fields, "weight", WEIGHTS).and_then(NonZeroU32::new);
     let trust = trust::trust(&mut fields);
     let remote_edit = remote_edit(&mut fields, trust);
     let (environment, env_file) = (
@@ -123,6 +134,7 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
         files: project.map(Files::Folder).or(git.map(Files::Git))?,
         environment,
         env_file,
+        weight: weight.unwrap_or(NonZeroU32::MIN),
         trust,
         remote_edit,
     })

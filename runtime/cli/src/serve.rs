@@ -11,6 +11,7 @@ mod reload;
 mod tokens;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use watershed::http::{Bearers, ExportLinks, Service, State, Tokens};
 use watershed::program::{Stop, chain, forget_early_end, state_problem};
-use watershed::{Files, Instance, Options, Runtime};
+use watershed::{Files, Instance, Options, Runtime, Slots};
 use watershed_api::{Code, Exit, Problem};
 use watershed_callers::state::StateError;
 use watershed_compilers::configuration::Trust;
@@ -80,8 +81,10 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
     // From here on relative paths lead nowhere.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
     let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
+    let slots = Slots::new(jobs(shared));
     let options = |served: &Served| Options {
         working_folder: Some(confinement.folder.clone()),
+        share: Some(slots.share(served.weight)),
         ..options(shared, served, &checked.egress)
     };
     super::block_on(async {
@@ -369,6 +372,13 @@ fn linking(runtime: &Runtime, options: &Options, name: &str, address: Option<&st
         Some(links) => runtime.clone().with_links(links),
         None => runtime.clone(),
     }
+}
+
+/// Returns the number of builds that all instances together run at once: each waits for the disk when it commits, and
+/// another has its core meanwhile.
+fn jobs(shared: &Shared) -> NonZeroUsize {
+    let usual = || NonZeroUsize::MIN.saturating_add(cores()).saturating_add(1);
+    shared.jobs.map_or_else(usual, super::values::Limit::get)
 }
 
 /// Returns the options for opening a project's instance.

@@ -25,6 +25,7 @@ pub mod placing;
 pub mod reach;
 pub mod regular;
 pub mod sandbox;
+pub mod shares;
 #[cfg(feature = "stub")]
 pub mod stub;
 pub mod volume;

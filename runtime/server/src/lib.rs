@@ -44,6 +44,7 @@ pub use watershed_api::request::Selection;
 pub use watershed_api::{Code, Problem, documents, exit};
 pub use watershed_drivers::olap::Exported;
 pub use watershed_drivers::sandbox::WorkingFolder;
+pub use watershed_drivers::shares::{Share, Slots};
 pub use watershed_metrics as metrics;
 
 /// Returns an error with its causes, outermost first, in one line.

@@ -165,3 +165,34 @@ fn s_api40_the_trust_of_each_instance_is_shown_to_those_who_may_know_it() {
     );
     assert_eq!(service.end(Signal::TERM).0, Some(143));
 }
+
+#[test]
+fn s_api37_a_quiet_instance_builds_while_a_neighbour_of_more_weight_has_much_to_do() {
+    let project = Sandbox::with(&[(
+        "server.yaml",
+        &configured(&[
+            "  loud: {project: loud, weight: 9}\n",
+            "  quiet: {project: quiet}\n",
+        ]),
+    )]);
+    for name in ["loud", "quiet"] {
+        project.write(&format!("{name}/watershed.yaml"), "");
+    }
+    for number in 0..60 {
+        project.write(
+            &format!("loud/models/m{number}.sql"),
+            "-- @materialize: true\nSELECT sum(a.range * b.range % 7) AS x FROM range(20000) a, range(2000) b\n",
+        );
+    }
+    project.write("quiet/models/a.sql", "-- @materialize: true\nSELECT 1 AS x\n");
+    let service = Serving::begin(&project, &["serve", "-c", "server.yaml", "--jobs", "1"]);
+    while service.ask("GET", "/readyz", "").0 != 200 {}
+    let more = "content-type: application/json\r\nprefer: wait=60\r\n";
+    let (status, _, body) = service.ask("POST", "/v1/instances/quiet/run", more);
+    assert_eq!(status, 200, "{body}");
+    let loud = service.json("/v1/instances/loud/resources?kind=model&limit=1000");
+    let models = loud["resources"].as_array().expect("resources").iter();
+    let waiting = models.filter(|model| model["phase"] != "idle").count();
+    assert!(waiting > 0, "the neighbour is done already: {loud}");
+    assert_eq!(service.end(Signal::TERM).0, Some(143));
+}

@@ -55,6 +55,7 @@ pub(super) struct Served {
     pub(super) project: PathBuf,
     pub(super) environment: String,
     pub(super) variables: BTreeMap<String, String>,
+    pub(super) weight: NonZeroU32,
     pub(super) trust: Trust,
     /// Repository of the project; none if the project is a folder of the operator's.
     pub(super) git: Option<Origin>,
@@ -209,6 +210,7 @@ impl<'f> Reading<'f> {
                 project: folders.get(name).cloned()?,
                 environment: self.environment(instance),
                 variables: self.variables(instance),
+                weight: instance.weight,
                 trust: instance.trust,
                 git: match &instance.files {
                     configuration::Files::Folder(_) => None,

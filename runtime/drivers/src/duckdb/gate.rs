@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::options::Options;
 use crate::olap::{Failure, Hooks};
+use crate::shares::{Share, Slot};
 
 /// The mode of access: shared or exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,11 @@ pub(super) struct Pass {
 }
 
 /// Permission to build outputs beside other work, released when dropped.
-pub(super) type BuildTurn = OwnedSemaphorePermit;
+pub(super) struct BuildTurn {
+    _own: OwnedSemaphorePermit,
+    /// The slot of the process; none if the engine is no part of a share.
+    _slot: Option<Slot>,
+}
 
 /// Permission to run statements around a build, released when dropped.
 pub(super) type HookTurn = OwnedMutexGuard<()>;
@@ -47,6 +52,8 @@ pub(super) struct Gate {
     gate: Arc<RwLock<()>>,
     slots: Arc<Semaphore>,
     builders: Arc<Semaphore>,
+    /// The share in the slots for builds of the whole process; none if only this engine's number is bounded.
+    share: Option<Share>,
     hooks: Arc<Mutex<()>>,
     /// True after a fatal error, until the file is reopened.
     broken: AtomicBool,
@@ -58,6 +65,7 @@ impl Gate {
             gate: Arc::default(),
             slots: Arc::new(Semaphore::new(options.connections.get())),
             builders: Arc::new(Semaphore::new(options.builds.get())),
+            share: options.share.clone(),
             hooks: Arc::default(),
             broken: AtomicBool::new(false),
         }
@@ -123,10 +131,22 @@ impl Gate {
     /// # Cancel safety
     /// Dropping the future gives the place in the queue back.
     pub(super) async fn enter_to_build(&self, cancel: &CancellationToken) -> Result<BuildTurn, Failure> {
+        let turn = async {
+            let own = Arc::clone(&self.builders).acquire_owned().await;
+            let own = own.map_err(|_| Failure::Closed)?;
+            let slot = match &self.share {
+                Some(share) => Some(share.take().await),
+                None => None,
+            };
+            Ok(BuildTurn {
+                _own: own,
+                _slot: slot,
+            })
+        };
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Failure::Interrupted),
-            turn = Arc::clone(&self.builders).acquire_owned() => turn.map_err(|_| Failure::Closed),
+            turn = turn => turn,
         }
     }
 
@@ -164,6 +184,7 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
+    use crate::shares::Slots;
 
     fn gate(connections: usize, builds: usize) -> Gate {
         let mut options = Options::new("none", ".");
@@ -202,6 +223,33 @@ mod tests {
         let (_first, _second) = (turn().unwrap(), turn().unwrap());
         assert!(turn().is_none(), "two builds are at work");
         assert!(enter(&gate, Company::Others).is_some());
+    }
+
+    #[test]
+    fn engines_of_one_process_build_as_many_outputs_as_it_has_slots() {
+        let slots = Slots::new(NonZeroUsize::new(2).unwrap());
+        let gates = [1, 1].map(|weight| {
+            let mut options = Options::new("none", ".");
+            options.share = Some(slots.share(weight.try_into().unwrap()));
+            Gate::new(&options)
+        });
+        let cancel = CancellationToken::new();
+        let turn = |gate: usize| {
+            let entered = gates[gate].enter_to_build(&cancel).now_or_never();
+            entered.map(Result::unwrap)
+        };
+        let (_first, second) = (turn(0).unwrap(), turn(0).unwrap());
+        assert!(
+            turn(0).is_none() && turn(1).is_none(),
+            "the process has two slots"
+        );
+        drop(second);
+        assert!(turn(1).is_some());
+        let gone = CancellationToken::new();
+        gone.cancel();
+        let refused = gates[1].enter_to_build(&gone).now_or_never();
+        assert!(matches!(refused, Some(Err(Failure::Interrupted))));
+        assert!(turn(1).is_some(), "whoever was interrupted holds nothing");
     }
 
     #[test]

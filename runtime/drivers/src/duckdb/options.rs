@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::olap::Access;
 use crate::sandbox::{Sandbox, WorkingFolder};
+use crate::shares::Share;
 
 /// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Options {
     pub connections: NonZeroUsize,
     /// The most transactions that build outputs at once. Builds that wait for a slot may share the next transaction.
     pub builds: NonZeroUsize,
+    /// The share in the slots for builds of the whole process; none if the process has this engine alone.
+    pub share: Option<Share>,
 }
 
 impl Options {
@@ -66,6 +69,7 @@ impl Options {
             connections: cores.saturating_add(4),
             // Each waits for the disk when it commits, and another has its core meanwhile.
             builds: cores.saturating_add(2),
+            share: None,
         }
     }
 }

@@ -46,6 +46,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
     let usual = duckdb::Options::new(state.engine(), options.root.clone());
     duckdb::Options {
         builds: options.jobs.unwrap_or(usual.builds),
+        share: options.share.clone(),
         memory_limit: options.memory_limit,
         threads: options.engine_threads,
         access,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use watershed_api::request::Selection;
 use watershed_drivers::reach::Egress;
 use watershed_drivers::sandbox::WorkingFolder;
+use watershed_drivers::shares::Share;
 use watershed_reconcilers::model::sample::Sample;
 
 use crate::report::document::Project;
@@ -33,6 +34,9 @@ pub struct Options {
     ///
     /// Small builds share a transaction, so more resources than that are at work, unless this is 1.
     pub jobs: Option<NonZeroUsize>,
+    /// The share in the slots for builds of a process that runs several projects; none by default, which bounds this
+    /// project alone.
+    pub share: Option<Share>,
     /// Number of threads of the engine; one per core by default.
     pub engine_threads: Option<NonZeroUsize>,
     /// Memory that the engine may use, in bytes; 60 % of the machine's by default.
@@ -94,6 +98,7 @@ impl Options {
             state_dir: None,
             variables: BTreeMap::new(),
             jobs: None,
+            share: None,
             engine_threads: None,
             memory_limit: None,
             engine_patience: Duration::MAX,
