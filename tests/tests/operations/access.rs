@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use watershed::http::{
-    Bearers, Caller, Door, Grants, Limits, Peers, Service, State, Tokens, Wanted, bind, router_with,
-};
+use watershed::http::{Bearers, Door, Grants, Peers, Service, State, Tokens, Wanted, bind, router_with};
 
 use crate::client::{Client, Response};
 use crate::http::SHOP;
@@ -110,57 +108,6 @@ impl Guarded {
 
 fn id_of(token: &str) -> &str {
     token.split('_').nth(1).expect("an id")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn s_api40_files_that_may_run_programs_are_changed_by_the_services_own_user_alone() {
-    let (place, folder) = (Place::new(&[]), tempfile::tempdir().expect("a folder"));
-    let served = Guarded::new(&place, &folder.path().join("s.db")).await;
-    assert_eq!(served.owner.instance.trust().as_str(), "full");
-    let admin = Caller::with(
-        "ann",
-        serde_json::from_value(json!({"*": "admin"})).expect("roles"),
-    );
-    let refused = served
-        .service
-        .allows_edit("shop", &admin)
-        .expect_err("it is refused");
-    assert_eq!(refused.code.name(), "remote-edit-off");
-    assert_eq!(served.service.allows_edit("shop", &Caller::owner("us")), Ok(()));
-    let unknown = served
-        .service
-        .allows_edit("shed", &admin)
-        .expect_err("it is refused");
-    assert_eq!(unknown.code.name(), "unknown-name");
-    served.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn s_api21_a_question_that_takes_too_long_is_given_up() {
-    let (place, folder) = (Place::new(&[]), tempfile::tempdir().expect("a folder"));
-    let served = Guarded::new(&place, &folder.path().join("s.db")).await;
-    served.service.set_limits(Limits {
-        statement_within: std::time::Duration::ZERO,
-        ..Limits::default()
-    });
-    let token = served.token(json!({"*": "admin"}), None, FAR_MS).await;
-    for path in ["/metrics/delays/bounds", "/api/by_origin?origin=JFK"] {
-        let late = served.get(&token, &format!("{SHOP}{path}")).await;
-        assert_eq!(
-            (late.status, &late.json()["code"]),
-            (504, &json!("deadline-passed")),
-            "{path}"
-        );
-    }
-    // Other answers have a limit of their own.
-    assert_eq!(served.get(&token, &format!("{SHOP}/stats")).await.status, 200);
-    let page = served.get(&token, "/metrics").await;
-    let page = String::from_utf8_lossy(&page.body).into_owned();
-    assert!(
-        page.contains("watershed_http_refused_total{limit=\"statement\"} 2"),
-        "{page}"
-    );
-    served.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

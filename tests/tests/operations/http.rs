@@ -22,7 +22,7 @@ pub(crate) struct Served {
     pub(crate) owner: Owner,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
-    service: Service,
+    pub(crate) service: Service,
 }
 
 /// The path of the instance.

@@ -42,6 +42,7 @@ mod files;
 mod http;
 mod network;
 mod pages;
+mod permits;
 mod policies;
 mod project;
 mod roles;
