@@ -47,7 +47,8 @@ pub(super) fn analyse(tree: &Tree) -> Option<SqlAnalysis> {
     })
 }
 
-fn read(document: &str) -> Option<Value> {
+/// Reads a tree; none if it is nested too deeply or invalid.
+pub(super) fn read(document: &str) -> Option<Value> {
     if depth(document) > MAX_DEPTH {
         return None;
     }
@@ -74,12 +75,13 @@ fn depth(document: &str) -> usize {
     deepest
 }
 
-fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
+/// Returns the text under a key; empty if there is none.
+pub(super) fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the CTEs of a node, in order, as name and value with the query.
-fn ctes(object: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
+pub(super) fn ctes(object: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
     let entries = object
         .get("cte_map")
         .and_then(|map| map.get("map"))

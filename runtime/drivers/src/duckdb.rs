@@ -63,6 +63,7 @@ mod trash;
 mod trash_bounds;
 mod upkeep;
 mod verify;
+mod vocabulary;
 mod write;
 mod write_rows;
 mod write_table;

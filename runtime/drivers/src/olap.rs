@@ -57,7 +57,7 @@ pub use lake::{Lake, Snapshot};
 pub use location::Location;
 pub use migration::{Left, Migrated, Migration, Migrations, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
-pub use parser::Parser;
+pub use parser::{Parser, Vocabulary};
 pub use part::Part;
 pub use partition::{
     PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, Partitions, RUN_COLUMN, StageStep, stage_table,

@@ -1,7 +1,7 @@
 //! Adapter of the engine's parser for the compiler.
 
 use watershed_compilers::{SqlError, SqlParser, Tree};
-use watershed_drivers::olap::Parser;
+use watershed_drivers::olap::{Failure, Parser, Vocabulary};
 
 /// The engine's parser. Opens an in-memory engine at the first use, and executes no statement.
 #[derive(Debug)]
@@ -17,6 +17,16 @@ impl Default for EngineParser {
             version: parser.version(),
             parser,
         }
+    }
+}
+
+impl EngineParser {
+    /// Returns the built-in names of an engine without extensions. Blocks for about 20 ms.
+    ///
+    /// # Errors
+    /// How the engine itself failed.
+    pub fn vocabulary(&self) -> Result<Vocabulary, Failure> {
+        self.parser.vocabulary()
     }
 }
 

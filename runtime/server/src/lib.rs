@@ -27,6 +27,8 @@ mod projection;
 mod report;
 mod selection;
 mod service;
+#[cfg(feature = "http")]
+mod slots;
 // Public for the tests and benchmarks that speak to it without the program.
 #[doc(hidden)]
 pub mod program;

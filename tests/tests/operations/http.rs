@@ -82,6 +82,7 @@ pub(crate) fn call(route: &Route) -> (String, Value) {
         "evaluate" => ("alert", "bad", json!({})),
         "tree" => ("managed", "thing", json!({})),
         "bounds" => ("", "delays", json!({})),
+        "query" if route.path == "/query" => ("", "", json!({"sql": "SELECT delay FROM late"})),
         "query" => (
             "",
             "delays",

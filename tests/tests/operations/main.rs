@@ -19,6 +19,7 @@
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
 //! | `network` | certificates, sockets in files, and proxies |
 //! | `policies` | what policies let callers see, over HTTP as with `--as` |
+//! | `questions` | SQL of callers over HTTP: rows, the fence, slots |
 //! | `roles` | what each role may do and see over HTTP |
 //! | `scopes` | narrowed callers, and the history of who asked |
 //! | `secrets` | planted secrets, which no answer has |
@@ -45,6 +46,7 @@ mod pages;
 mod permits;
 mod policies;
 mod project;
+mod questions;
 mod roles;
 mod scopes;
 mod secrets;

@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::limit::Limit;
 use crate::documents::{
-    CallDocument, DoctorDocument, EngineDocument, ExplainDocument, GcDocument, GraphDocument,
-    HistoryDocument, LogsDocument, MetricsBoundsDocument, MetricsDocument, OperateDocument, Outcome,
-    PartitionState, PartitionsDocument, PlanDocument, RunDocument, StatsDocument, TestsDocument, Time,
-    TrashDocument,
+    CallDocument, CompileDocument, DoctorDocument, EngineDocument, ExplainDocument, GcDocument,
+    GraphDocument, HistoryDocument, LogsDocument, MetricsBoundsDocument, MetricsDocument, OperateDocument,
+    Outcome, PartitionState, PartitionsDocument, PlanDocument, RunDocument, StatsDocument, TestsDocument,
+    Time, TrashDocument,
 };
 use crate::operations::{Operation, ops};
 use crate::request::{
-    AnswerOptions, CallRequest, EventRequest, ExplainRequest, GraphRequest, HistoryRequest, LogsRequest,
-    MetricsBoundsRequest, MetricsRequest, NamedRun, NamesRequest, NoInput, PartitionChoice,
+    AnswerOptions, CallRequest, CompileRequest, EventRequest, ExplainRequest, GraphRequest, HistoryRequest,
+    LogsRequest, MetricsBoundsRequest, MetricsRequest, NamedRun, NamesRequest, NoInput, PartitionChoice,
     PartitionsRequest, PlanRequest, ProgramOutput, RefreshRequest, ReportRequest, RestartRequest,
     RollbackRequest, RunRequest, ScaleRequest, Selection, SetRequest, SnoozeRequest, TestRequest,
     TrashEmptyRequest, TrashRestoreRequest,
@@ -91,6 +91,8 @@ without_keys! {
     Explain, Explain, ExplainDocument, |at| ExplainRequest { name: at.name() };
     /// Query of a request for the engine's guarantees and capabilities.
     Engine, Engine, EngineDocument, |_at| NoInput {};
+    /// Query of a request for the compiled SQL of a model.
+    Compile, Compile, CompileDocument, |at| CompileRequest { name: at.one() };
     /// Query of a request for the controller's statistics.
     Stats, Stats, StatsDocument, |_at| NoInput {};
     /// Query of a request to list the trash.

@@ -5,6 +5,7 @@
 //! | [`routes`] | the table of paths: start here |
 //! | [`actions`] | hints, as calls that a program can make |
 //! | [`forms`] | what a path takes as its query or body, and the input of an operation that becomes of that |
+//! | [`rows`] | the same for paths that stream rows |
 //! | [`Limit`] | the number of entries of an answer |
 //! | [`access`] | paths of the service itself: who asks, tokens, the audit log |
 //! | [`own`] | inputs and documents of what HTTP alone has: pages, requests under way, the stream of changes |
@@ -22,6 +23,7 @@ pub mod openapi;
 pub mod own;
 pub mod page;
 pub mod routes;
+pub mod rows;
 
 pub use access::{Me, SERVICE_PATHS, ServicePath};
 pub use actions::actions;

@@ -249,7 +249,7 @@ impl Writer {
     fn responses(&mut self, route: &Route) -> Value {
         let document = |schema: Value| json!({ "description": "The document.", "content": content("application/json", schema) });
         match &route.does {
-            Does::Answers(offer) => {
+            Does::Answers(offer) | Does::Rows(offer) => {
                 let schema = (offer.document)(&mut self.generator).to_value();
                 json!({ "200": document(schema) })
             }
@@ -380,9 +380,11 @@ fn query_of(offer: &Offer) -> Vec<Value> {
 
 fn offer_of(does: &Does) -> Option<&Offer> {
     match does {
-        Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
-            Some(offer)
-        }
+        Does::Answers(offer)
+        | Does::Starts(offer)
+        | Does::Selected(offer)
+        | Does::Follows(offer)
+        | Does::Rows(offer) => Some(offer),
         Does::Own(_) => None,
     }
 }

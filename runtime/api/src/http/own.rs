@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::actions::actions;
 use crate::documents::{
-    Action, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time, Trust,
+    Action, Column, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time, Trust,
 };
 use crate::hint::Hint;
 use crate::problem::{Mistake, Problem};
@@ -263,6 +263,23 @@ pub struct InstanceEntry {
     pub health: Option<Health>,
     /// Reason why the instance could not be opened; null if it is open.
     pub problem: Option<ProblemDocument>,
+}
+
+/// Rows as they are streamed, with the outcome at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RowsDocument {
+    /// Name and version of this form: `watershed.query/1`.
+    pub schema: String,
+    /// Columns of the rows, in order.
+    pub columns: Vec<Column>,
+    /// Rows of the result. Integers beyond 2^53, decimals and times are strings.
+    pub rows: Vec<Vec<Value>>,
+    /// True if a limit cut off rows; absent after an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    /// Problem that ended the rows early; absent if all rows are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ProblemDocument>,
 }
 
 /// A problem in the form of RFC 9457.

@@ -130,9 +130,11 @@ fn words(route: &Route) -> Vec<(String, String)> {
                 .map(|it| (text(&it["name"]), text(&it["description"])))
                 .collect()
         }
-        Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
-            of_offer(offer)
-        }
+        Does::Answers(offer)
+        | Does::Starts(offer)
+        | Does::Selected(offer)
+        | Does::Follows(offer)
+        | Does::Rows(offer) => of_offer(offer),
     }
 }
 
@@ -140,7 +142,7 @@ fn answer(route: &Route) -> &'static str {
     match route.does {
         Does::Own(Own::Events) => "202",
         Does::Own(Own::Revoke) => "204",
-        Does::Answers(_) | Does::Own(_) => "200",
+        Does::Answers(_) | Does::Own(_) | Does::Rows(_) => "200",
         Does::Starts(_) => "202 and the id of a request",
         Does::Follows(_) => "200, or a stream",
         Does::Selected(_) => "200 with what it would touch; with `confirm` as the path of one resource",

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::at::At;
 use super::forms::{self, Form, Selected};
+use super::rows;
 use crate::code::Code;
 use crate::operations::{Info, Manner, Operation as _, Request, Role};
 use crate::problem::Problem;
@@ -67,6 +68,8 @@ pub enum Does {
     Selected(Offer),
     /// The path answers with an operation's document, or with a stream of events that continues.
     Follows(Offer),
+    /// The path streams the rows of an operation, and ends with its connection.
+    Rows(Offer),
     /// The path has no operation of the table behind it.
     Own(Own),
 }
@@ -163,9 +166,11 @@ impl Route {
     /// Returns the operation behind the path; none for a part that only HTTP has.
     pub fn operation(&self) -> Option<Info> {
         match &self.does {
-            Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
-                Some(offer.info)
-            }
+            Does::Answers(offer)
+            | Does::Starts(offer)
+            | Does::Selected(offer)
+            | Does::Follows(offer)
+            | Does::Rows(offer) => Some(offer.info),
             Does::Own(_) => None,
         }
     }
@@ -174,9 +179,11 @@ impl Route {
     pub fn name(&self) -> &'static str {
         match &self.does {
             Does::Own(own) => own.operation(),
-            Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
-                offer.info.name
-            }
+            Does::Answers(offer)
+            | Does::Starts(offer)
+            | Does::Selected(offer)
+            | Does::Follows(offer)
+            | Does::Rows(offer) => offer.info.name,
         }
     }
 
@@ -194,6 +201,7 @@ impl Route {
                     | Own::Revoke
                     | Own::Checkout
             ),
+            Does::Rows(_) => false,
             Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
                 offer.info.manner != Manner::Reads
             }
@@ -281,6 +289,10 @@ const fn follow<F: Form>(path: &'static str, role: Role, summary: &'static str) 
     line(Method::Get, path, role, summary, does)
 }
 
+const fn stream<F: Form>(method: Method, path: &'static str, summary: &'static str) -> Route {
+    line(method, path, Role::Query, summary, Does::Rows(offer::<F>()))
+}
+
 const fn selected<F: Form>(path: &'static str, summary: &'static str) -> Route {
     let does = Does::Selected(offer::<F>());
     line(Method::Post, path, Role::Operate, summary, does)
@@ -359,6 +371,9 @@ pub const ROUTES: &[Route] = &[
     post::<forms::Test>("/test", Operate, "Runs the tests of models"),
     own(Method::Post, "/checkout", Operate, Own::Checkout, "Fetches the project's files from its git repository"),
     own(Method::Post, "/events", Operate, Own::Events, "Takes in CloudEvents"),
+    stream::<rows::Query>(Method::Post, "/query", "Asks the project's outputs one question in SQL"),
+    stream::<rows::Rows>(Method::Get, "/resources/{kind}/{name}/rows", "Sends the rows of a resource"),
+    get::<forms::Compile>("/resources/{kind}/{name}/compiled", Role::Query, "Shows the SQL of a model as the engine gets it"),
     post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view"),
     get::<forms::MetricsBounds>("/metrics/{view}/bounds", Read, "Tells the ends of a metrics view's time dimension"),
     get::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project"),
@@ -381,9 +396,6 @@ pub const WITHOUT_PATH: &[(&str, &str)] = &[
     ("logs", "has a path for logs and one for the output of programs"),
     ("instances", "is of the service, above its instances"),
     ("prometheus", "is of the service, above its instances"),
-    ("query", "needs a guard of what callers may read"),
-    ("show", "needs a guard of what callers may read"),
-    ("compile", "needs a guard of what callers may read"),
     ("export", "writes files of the machine"),
     (
         "alert-test",
@@ -450,7 +462,7 @@ mod tests {
     #[test]
     fn unknown_keys_and_wrong_types_are_refused() {
         let offers = ROUTES.iter().filter_map(|route| match &route.does {
-            Does::Answers(offer) | Does::Starts(offer) => Some((route.path, *offer)),
+            Does::Answers(offer) | Does::Starts(offer) | Does::Rows(offer) => Some((route.path, *offer)),
             _ => None,
         });
         for (path, offer) in offers.filter(|(path, _)| !path.starts_with("/api/")) {

@@ -8,7 +8,8 @@ use watershed_locks::Unpoisoned;
 
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, Param, RawError, library_version};
-use crate::olap::{self, Failure, Value};
+use super::vocabulary;
+use crate::olap::{self, Failure, Value, Vocabulary};
 
 /// The most statements per call of the engine: most of the overhead is saved by then, and memory stays bounded.
 const BATCH: usize = 128;
@@ -68,6 +69,15 @@ impl olap::Parser for Parser {
 
     fn documents(&self, statements: &[&str]) -> Result<Vec<String>, Failure> {
         self.documents(statements)
+    }
+
+    fn vocabulary(&self) -> Result<Vocabulary, Failure> {
+        let said = |raw: RawError| classify(&raw, None).0;
+        let mut connections = self.connections.lock().unpoisoned();
+        if connections.is_empty() {
+            connections.push(open().map_err(said)?);
+        }
+        vocabulary::read(&connections[0]).map_err(said)
     }
 }
 

@@ -61,6 +61,7 @@ impl Statements for DuckDb {
             } => access::secret(connector, access, prefixes),
             Statement::Columns(query) => format!("DESCRIBE\n{query}"),
             Statement::Steady => STEADY.to_owned(),
+            Statement::Macros => MACROS.to_owned(),
             Statement::Version => "SELECT version()".to_owned(),
             Statement::Catalog => CATALOG.to_owned(),
             Statement::Empty(table) => format!("SELECT * FROM {} LIMIT 0", self.name(table)),
@@ -94,6 +95,9 @@ const CATALOG: &str = "SELECT table_name, column_name, data_type FROM duckdb_col
 const STEADY: &str = "SELECT function_name FROM duckdb_functions() GROUP BY function_name \
      HAVING bool_and(internal AND function_type IN ('scalar', 'aggregate') AND stability = 'CONSISTENT') \
      UNION SELECT type_name FROM duckdb_types() WHERE internal";
+
+const MACROS: &str = "SELECT current_database(), NULL UNION ALL \
+     SELECT DISTINCT current_database(), function_name FROM duckdb_functions() WHERE NOT internal";
 
 fn staged(uid: Uuid, common: Common<'_>) -> String {
     let stage = stage_table(uid);

@@ -82,6 +82,9 @@ pub enum Statement<'a> {
     Columns(&'a str),
     /// Names of the engine's deterministic built-in functions, and of its types.
     Steady,
+    /// Names of functions and macros that are not built in, each with the name of the database; one row with no function
+    /// if there are none.
+    Macros,
     /// The version of the engine.
     Version,
     /// A row for each column of the project's tables and views, with its type.

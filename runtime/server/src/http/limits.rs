@@ -45,6 +45,8 @@ pub struct Limits {
     pub answer_within: Duration,
     /// Time limit of a caller's question for rows: a person waits a minute, a report a few.
     pub statement_within: Duration,
+    /// Time limit of a statement, unless the caller asks for another. A person waits a minute.
+    pub statement: Duration,
     /// The most open connections, below the usual limit of open files.
     pub connections: usize,
     /// The most connections from one address. Loopback is exempt, since one user shares the address.
@@ -73,6 +75,7 @@ impl Default for Limits {
             body_within: Duration::from_secs(30),
             answer_within: Duration::from_secs(60),
             statement_within: Duration::from_secs(180),
+            statement: Duration::from_secs(60),
             connections: 4_096,
             connections_from_one: 256,
             watchers: 1_000,

@@ -13,6 +13,7 @@
 //! | [`trail`] | the audit of a call |
 //! | [`repeats`], [`keys`] | calls with an idempotency key, and the keys under work |
 //! | [`streams`] | streams that end with their caller's access |
+//! | [`rows`] | rows as streamed responses |
 //! | [`files`] | files of the project |
 //! | [`lsp`] | the language server, over a WebSocket |
 //! | [`source`], [`checkout`] | files that are fetched from elsewhere |
@@ -84,6 +85,7 @@ mod proxies;
 mod repeats;
 mod requests;
 mod router;
+mod rows;
 mod scope;
 mod service;
 mod service_routes;

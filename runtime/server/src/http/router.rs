@@ -233,7 +233,11 @@ impl Offered {
             (Does::Own(own), _) => of_own(*own),
             (_, Words::Body) => Vec::new(),
             (
-                Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer),
+                Does::Answers(offer)
+                | Does::Starts(offer)
+                | Does::Selected(offer)
+                | Does::Follows(offer)
+                | Does::Rows(offer),
                 Words::Query,
             ) => parameters(offer),
         };
@@ -389,6 +393,10 @@ impl Offered {
                 visibility.check_request(&request)?;
                 operations::ask_as(&mut request, caller);
                 call.answer(request).await
+            }
+            Does::Rows(offer) => {
+                let words = self.words(query, body, service).await?;
+                call.rows((offer.read)(words, &at)?).await
             }
             Does::Starts(offer) => {
                 let words = self.words(query, body, service).await?;

@@ -112,6 +112,8 @@ pub struct Runtime {
     store: Option<names::NamedStore>,
     /// The secrets of the projects that it has open.
     hiding: Hiding,
+    #[cfg(feature = "http")]
+    readers: crate::slots::Pool,
 }
 
 impl Runtime {
@@ -227,6 +229,8 @@ pub struct Instance {
     pub(crate) cache: Arc<Cache>,
     /// The embedder's users; none outside of an embedder.
     pub(crate) directory: Option<Arc<dyn Directory>>,
+    #[cfg(feature = "http")]
+    pub(crate) slots: crate::slots::Slots,
     /// The evaluator of the conditions in policies.
     pub(crate) conditions: Arc<dyn Conditions>,
     /// The time at which the instance was opened.
@@ -362,6 +366,8 @@ impl Runtime {
             projections: Default::default(),
             attended: Attendance::default(),
             hiding: self.hiding.clone(),
+            #[cfg(feature = "http")]
+            slots: self.readers.join(),
             claim,
             lock,
         })

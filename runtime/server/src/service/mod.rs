@@ -8,13 +8,18 @@
 //! | [`at_rest`] | a state folder that no process runs |
 //! | [`methods`] | the operations as methods of an instance |
 //! | [`problems`] | conversion of errors of questions to problems |
+//! | [`answers`], [`fence`] | rows for callers from elsewhere, and the check of what their statements read |
 //! | [`reading`] | documents made from one listing: status, graph, history |
 //! | [`questions`] | the engine and the settings for metrics views, APIs, reports and alerts |
 //!
 //! The socket, the command line and the methods of [`Instance`](crate::Instance) call [`serve`] or a handler, and decide nothing.
 
 mod answer_file;
+#[cfg(feature = "http")]
+pub(crate) mod answers;
 pub(crate) mod at_rest;
+#[cfg(feature = "http")]
+mod fence;
 mod guesses;
 pub(crate) mod live;
 mod methods;

@@ -1,0 +1,59 @@
+//! Inputs of paths that stream rows.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::at::At;
+use super::forms::Form;
+use super::own::RowsDocument;
+use crate::operations::ops;
+use crate::request::{QueryRequest, ShowRequest};
+
+/// Body of a question in SQL.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "QueryForm")]
+pub struct Query {
+    /// One SELECT, DESCRIBE, SUMMARIZE or SHOW, over outputs of the project.
+    pub sql: String,
+    /// Maximum number of rows; null for all.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// Time limit of the statement, in milliseconds: 60,000 by default, at most 600,000.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Form for Query {
+    type Operation = ops::Query;
+    type Document = RowsDocument;
+
+    fn into_input(self, _: &At) -> QueryRequest {
+        QueryRequest {
+            sql: self.sql,
+            limit: self.limit,
+            timeout_ms: self.timeout_ms,
+        }
+    }
+}
+
+/// Query of a request for the rows of a resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "RowsForm")]
+pub struct Rows {
+    /// Maximum number of rows; absent for all.
+    pub limit: Option<u64>,
+}
+
+impl Form for Rows {
+    type Operation = ops::Show;
+    type Document = RowsDocument;
+
+    fn into_input(self, at: &At) -> ShowRequest {
+        ShowRequest {
+            name: at.one(),
+            limit: self.limit.unwrap_or(u64::MAX),
+        }
+    }
+}

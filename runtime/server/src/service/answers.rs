@@ -1,0 +1,125 @@
+//! Rows for callers from elsewhere: a statement behind the fence, with a slot, a time limit and an end.
+
+use std::time::Duration;
+
+use tokio_util::sync::{CancellationToken, DropGuard};
+use watershed_api::{Code, Problem, Request};
+use watershed_drivers::olap::{Column, Query, Rows, Value};
+
+use super::fence;
+use super::live::Live;
+use super::place::Place as _;
+use super::problems::of_query;
+use super::questions::Asking;
+use super::reading::{Reading, Subject};
+use crate::instance::Instance;
+use crate::slots::Slot;
+
+/// The longest time that a caller may ask for.
+pub(crate) const LONGEST_STATEMENT: Duration = Duration::from_secs(600);
+
+/// The rows of a running statement. Dropping the value stops the statement and gives its slot back.
+pub(crate) struct Answers {
+    rows: Rows,
+    _interrupt: DropGuard,
+    _slot: Slot,
+}
+
+/// A statement that a caller may run.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    query: Query,
+}
+
+/// Returns the statement of a request for rows, once it is known to read outputs alone.
+///
+/// # Errors
+/// `not-allowed` with the part that callers may not use, `bad-argument`, and those of names.
+pub(crate) async fn statement(
+    instance: &Instance,
+    request: Request,
+    usual: Duration,
+) -> Result<Statement, Problem> {
+    let place = Live::of(instance);
+    let entries = place.listing().await?.entries;
+    let (sql, limit, timeout_ms) = match request {
+        Request::Query(asked) => (asked.sql, asked.limit, asked.timeout_ms),
+        Request::Show(asked) => match Reading::new(place.project(), &entries).show(&asked.name)? {
+            Subject::Rows { sql, .. } => (sql, Some(asked.limit), None),
+            Subject::Resource(_) => {
+                let message = format!("`{}` has no rows", asked.name);
+                return Err(Problem::new(Code::WrongState, message));
+            }
+        },
+        _ => return Err(Problem::new(Code::Defect, "the operation has no rows")),
+    };
+    let timeout = time_limit(timeout_ms, usual)?;
+    let asking = Asking::of(instance);
+    let sql = fence::check(&asking.opened.engine, &entries, &sql).await?;
+    Ok(Statement {
+        query: Query {
+            sql,
+            limit,
+            timeout: Some(timeout),
+            attributes: Default::default(),
+        },
+    })
+}
+
+/// Returns the time limit of a statement: what the caller asks for, or else the usual one.
+fn time_limit(asked_ms: Option<u64>, usual: Duration) -> Result<Duration, Problem> {
+    let Some(asked) = asked_ms.map(Duration::from_millis) else {
+        return Ok(usual);
+    };
+    match asked <= LONGEST_STATEMENT.max(usual) && !asked.is_zero() {
+        true => Ok(asked),
+        false => {
+            let most = LONGEST_STATEMENT.max(usual).as_millis();
+            let message = format!("`timeout_ms` takes 1 to {most}, not {}", asked.as_millis());
+            Err(Problem::new(Code::BadArgument, message))
+        }
+    }
+}
+
+/// Waits for a slot, starts a statement, and returns its rows once their columns are known.
+///
+/// # Errors
+/// `busy`, where too many wait already, and those of the engine.
+///
+/// # Cancel safety
+/// Dropping the future gives the slot back and stops the statement.
+pub(crate) async fn answer(instance: &Instance, statement: Statement) -> Result<Answers, Problem> {
+    let slot = instance.slots.take().await?;
+    let cancel = CancellationToken::new();
+    let interrupt = cancel.clone().drop_guard();
+    let started = instance.engine.query(statement.query, &cancel).await;
+    Ok(Answers {
+        rows: started.map_err(|error| of_query(&error))?,
+        _interrupt: interrupt,
+        _slot: slot,
+    })
+}
+
+impl Answers {
+    /// Returns the columns of the rows.
+    pub(crate) fn columns(&self) -> &[Column] {
+        self.rows.columns()
+    }
+
+    /// Returns the next rows; none at the end.
+    ///
+    /// # Errors
+    /// The problem that ended the rows.
+    ///
+    /// # Cancel safety
+    /// No row is lost when the future is dropped.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Vec<Value>>>, Problem> {
+        let next = self.rows.next().await.transpose();
+        next.map_err(|error| of_query(&error))
+    }
+
+    /// Returns true if the limit cut off rows; valid at the end.
+    pub(crate) fn truncated(&self) -> bool {
+        self.rows.truncated()
+    }
+}
