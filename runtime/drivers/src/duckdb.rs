@@ -50,6 +50,7 @@ mod retrieve;
 mod running;
 mod schema;
 mod session;
+mod shapes;
 mod sharing;
 mod statements;
 mod step;

@@ -7,6 +7,8 @@
 //! Tag and record change in the transaction that changes the output. After a crash they say what really happened.
 
 mod access;
+#[cfg(feature = "arrow")]
+mod batches;
 mod build;
 mod conditions;
 mod database;
@@ -37,6 +39,8 @@ mod upkeep;
 mod value;
 
 pub use access::Access;
+#[cfg(feature = "arrow")]
+pub use batches::{ArrowStream, Batches, Batching};
 pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, PutColumns,
     Rename, RenameError, Renamed, RetypedColumn, StageEnd, StateQuery, Step, Verdict,
@@ -206,6 +210,12 @@ pub trait Olap: Send + Sync + 'static {
         export: &'a Export,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Exported, ExportError>>;
+
+    /// Returns the part for rows as Arrow batches.
+    #[cfg(feature = "arrow")]
+    fn batching(&self) -> Result<&dyn Batching, Failure> {
+        Err(Failure::lacks("rows as Arrow batches"))
+    }
 
     /// Returns an error unless the engine supports statements around builds.
     fn hooks(&self) -> Result<(), Failure> {

@@ -156,6 +156,7 @@ fn limits(set: &configuration::Limits) -> Limits {
         body_bytes: bytes(set.body_bytes, usual.body_bytes),
         body_within: time(set.body_ms, usual.body_within),
         answer_within: time(set.answer_ms, usual.answer_within),
+        statement: time(set.statement_ms, usual.statement),
         statement_within: time(set.statement_ms, usual.statement_within),
         connections: number(set.connections, usual.connections),
         connections_from_one: number(set.connections_per_address, usual.connections_from_one),

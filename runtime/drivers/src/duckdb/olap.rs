@@ -10,6 +10,8 @@ use uuid::Uuid;
 use super::engine::Engine;
 use super::guarantees::GUARANTEES;
 use super::{build, check, drop, export, proof, query, rename};
+#[cfg(feature = "arrow")]
+use crate::olap::{Batches, Batching};
 use crate::olap::{
     Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
     Guarantees, Guard, Migrations, Object, Olap, Output, Partitions, Query, QueryError, Rename, RenameError,
@@ -118,6 +120,11 @@ impl Olap for Engine {
         query::query(self, query, cancel).boxed()
     }
 
+    #[cfg(feature = "arrow")]
+    fn batching(&self) -> Result<&dyn Batching, Failure> {
+        Ok(self)
+    }
+
     fn export<'a>(
         &'a self,
         export: &'a Export,
@@ -156,5 +163,16 @@ impl Olap for Engine {
 
     fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {
         Ok(self)
+    }
+}
+
+#[cfg(feature = "arrow")]
+impl Batching for Engine {
+    fn query_batches<'a>(
+        &'a self,
+        query: Query,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Batches, QueryError>> {
+        query::query_batches(self, query, cancel).boxed()
     }
 }

@@ -13,7 +13,8 @@ use super::engine::{Engine, on_blocking_thread};
 use super::failure::Source;
 use super::gate::{Company, Pass};
 use super::running::Running;
-use super::sys::{Answer, StatementKind};
+use super::shapes::{Shaped, Values};
+use super::sys::{Answer, Convert as _, StatementKind};
 use super::transaction::Work;
 use crate::olap::{
     Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, reads, row_channel,
@@ -43,28 +44,52 @@ pub(super) async fn query(
     query: Query,
     cancel: &CancellationToken,
 ) -> Result<Rows, QueryError> {
+    let (rows, ()) = start::<Values>(engine, query, cancel).await?;
+    Ok(rows)
+}
+
+/// Starts a query, whose rows arrive as Arrow batches while it runs.
+#[cfg(feature = "arrow")]
+pub(super) async fn query_batches(
+    engine: &Engine,
+    query: Query,
+    cancel: &CancellationToken,
+) -> Result<crate::olap::Batches, QueryError> {
+    let (rows, schema) = start::<super::shapes::Arrow>(engine, query, cancel).await?;
+    Ok(crate::olap::Batches::new(schema, rows))
+}
+
+/// The columns of an answer, with the head of its shape; or the reason for which there is no answer.
+type Head<S> = Result<(Vec<Column>, <S as Shaped>::Head), QueryError>;
+
+/// Starts a query, whose rows arrive in a shape.
+async fn start<S: Shaped>(
+    engine: &Engine,
+    query: Query,
+    cancel: &CancellationToken,
+) -> Result<(Rows<S::Batch>, S::Head), QueryError> {
     sole_statement(&query.sql)?;
     let (running, pass) = begin_reading(engine, query.timeout, cancel).await?;
     let (sink, rows_of) = row_channel(running.cancel.clone());
-    let (columns_in, columns_out) = oneshot::channel();
+    let (head_in, head_out) = oneshot::channel();
     let this = engine.clone();
     let handle = Handle::current();
     // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
     drop(tokio::spawn(on_blocking_thread(move || {
         let _pass = pass;
-        let reading = Reading {
+        let reading = Reading::<S> {
             query: &query,
             running: &running,
             sink: &sink,
             handle,
         };
-        match read_here(&this, &reading, columns_in) {
+        match read_here(&this, &reading, head_in) {
             Ok(()) => {}
             Err(error) => sink.fail(error),
         }
     })));
-    match columns_out.await {
-        Ok(columns) => columns.map(rows_of),
+    match head_out.await {
+        Ok(head) => head.map(|(columns, head)| (rows_of(columns), head)),
         Err(_) => Err(QueryError::Failed(Failure::Fatal {
             message: "the query panicked".to_owned(),
         })),
@@ -73,24 +98,24 @@ pub(super) async fn query(
 
 /// Performs a whole query on a blocking thread. Sends columns or an error to the caller, and returns errors after the
 /// columns.
-fn read_here(
+fn read_here<S: Shaped>(
     engine: &Engine,
-    reading: &Reading<'_>,
-    columns: oneshot::Sender<Result<Vec<Column>, QueryError>>,
+    reading: &Reading<'_, S>,
+    head: oneshot::Sender<Head<S>>,
 ) -> Result<(), QueryError> {
-    let mut columns = Some(columns);
+    let mut head = Some(head);
     let done = engine.work_here(reading.running, |work| {
         put_attributes(work, &reading.query.attributes)?;
         work.run("BEGIN TRANSACTION READ ONLY", &[])?;
-        let read = reading.run(work, &mut columns);
+        let read = reading.run(work, &mut head);
         work.roll_back();
         read
     });
     let done = done.map_err(|error| ended(reading.running, reading.query.timeout, error));
-    match (done, columns.take()) {
-        (Err(error), Some(columns)) => {
+    match (done, head.take()) {
+        (Err(error), Some(head)) => {
             // Whoever asked has gone if this fails, and with that the need for an answer.
-            drop(columns.send(Err(error)));
+            drop(head.send(Err(error)));
             Ok(())
         }
         (done, _) => done,
@@ -118,19 +143,15 @@ pub(super) fn ended(running: &Running, timeout: Option<Duration>, error: QueryEr
 }
 
 /// A running query with its reader.
-struct Reading<'a> {
+struct Reading<'a, S: Shaped> {
     query: &'a Query,
     running: &'a Running,
-    sink: &'a RowSink,
+    sink: &'a RowSink<S::Batch>,
     handle: Handle,
 }
 
-impl Reading<'_> {
-    fn run(
-        &self,
-        work: &Work<'_>,
-        columns: &mut Option<oneshot::Sender<Result<Vec<Column>, QueryError>>>,
-    ) -> Result<(), QueryError> {
+impl<S: Shaped> Reading<'_, S> {
+    fn run(&self, work: &Work<'_>, head: &mut Option<oneshot::Sender<Head<S>>>) -> Result<(), QueryError> {
         let sql = sole_statement(&self.query.sql)?;
         let fail = |raw| QueryError::Failed(work.fail(&raw, Some(Source { prefix: "", sql })));
         if is_other_statement(sql) {
@@ -144,16 +165,24 @@ impl Reading<'_> {
         }
         let mut answer = statement.stream().map_err(fail)?;
         let found = columns_of(&answer)?;
-        if let Some(columns) = columns.take()
-            && columns.send(Ok(found)).is_err()
+        let (begun, shape) = S::begin(&mut answer).map_err(fail)?;
+        if let Some(head) = head.take()
+            && head.send(Ok((found, begun))).is_err()
         {
             return Err(Failure::Interrupted.into());
         }
         let mut left = self.query.limit;
         while let Some(chunk) = answer.next_chunk().map_err(fail)? {
-            let mut rows = chunk.rows();
+            let mut rows = shape.batch(&chunk).map_err(fail)?;
+            let number = chunk.len() as u64;
             drop(chunk);
-            let truncated = cut(&mut rows, &mut left);
+            let truncated = left.is_some_and(|left| number > left);
+            if let Some(left) = &mut left {
+                if truncated {
+                    S::cut(&mut rows, usize::try_from(*left).unwrap_or(usize::MAX));
+                }
+                *left = left.saturating_sub(number);
+            }
             if !self.send(Chunk { rows, truncated }) {
                 return Err(Failure::Interrupted.into());
             }
@@ -166,7 +195,7 @@ impl Reading<'_> {
     }
 
     /// Sends rows to the reader, waiting at most for the query's time limit. Returns false if the reader is gone.
-    fn send(&self, chunk: Chunk) -> bool {
+    fn send(&self, chunk: Chunk<S::Batch>) -> bool {
         self.handle.block_on(async {
             tokio::select! {
                 biased;
@@ -175,16 +204,6 @@ impl Reading<'_> {
             }
         })
     }
-}
-
-/// Truncates rows to the rest of the limit. Returns true if any were cut off.
-fn cut(rows: &mut Vec<Vec<crate::olap::Value>>, left: &mut Option<u64>) -> bool {
-    let Some(left) = left else { return false };
-    let allowed = usize::try_from(*left).unwrap_or(usize::MAX);
-    let truncated = rows.len() > allowed;
-    rows.truncate(allowed);
-    *left -= rows.len() as u64;
-    truncated
 }
 
 /// First words of statements that do more than read, which are refused before being prepared.

@@ -12,6 +12,8 @@
 
 mod answer;
 mod appender;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod connection;
 mod forbidden;
 mod handle;
@@ -21,8 +23,10 @@ mod text;
 mod unblock;
 mod vector;
 
-pub(super) use answer::Answer;
+pub(super) use answer::{Answer, Chunk, Convert};
 pub(super) use appender::ColumnValue;
+#[cfg(feature = "arrow")]
+pub(super) use arrow::ArrowConverter;
 pub(super) use connection::{Connection, Database, Interrupt};
 pub(super) use forbidden::WORDS as FORBIDDEN;
 pub(super) use shape::Shape;

@@ -1,5 +1,7 @@
 //! Tests of the DuckDB driver with a real engine.
 
+#[cfg(feature = "arrow")]
+mod batches;
 mod builds;
 #[cfg(feature = "crash-points")]
 mod crashes;

@@ -64,14 +64,14 @@ pub enum QueryError {
     Failed(#[from] Failure),
 }
 
-/// The rows of a running query. Dropping the value ends the query.
+/// The rows of a running query, in batches of type `B`. Dropping the value ends the query.
 ///
 /// An open answer counts as work in the engine: read it or drop it, and start nothing else on the same engine in
 /// between from the same task.
 #[derive(Debug)]
-pub struct Rows {
+pub struct Rows<B = Vec<Vec<Value>>> {
     columns: Vec<Column>,
-    chunks: mpsc::Receiver<Chunk>,
+    chunks: mpsc::Receiver<Chunk<B>>,
     end: Arc<Mutex<Option<QueryError>>>,
     truncated: bool,
     _interrupt_on_drop: DropGuard,
@@ -79,21 +79,21 @@ pub struct Rows {
 
 /// A batch of rows, with a flag if the limit cut off further ones.
 #[derive(Debug)]
-pub(crate) struct Chunk {
-    pub(crate) rows: Vec<Vec<Value>>,
+pub(crate) struct Chunk<B> {
+    pub(crate) rows: B,
     pub(crate) truncated: bool,
 }
 
 /// The engine's end of [`Rows`]. Dropping it ends the rows.
 #[derive(Debug)]
-pub(crate) struct RowSink {
-    chunks: mpsc::Sender<Chunk>,
+pub(crate) struct RowSink<B> {
+    chunks: mpsc::Sender<Chunk<B>>,
     end: Arc<Mutex<Option<QueryError>>>,
 }
 
-impl RowSink {
+impl<B> RowSink<B> {
     /// Sends a chunk, waiting for room. Returns false if the reader is gone.
-    pub(crate) async fn send(&self, chunk: Chunk) -> bool {
+    pub(crate) async fn send(&self, chunk: Chunk<B>) -> bool {
         self.chunks.send(chunk).await.is_ok()
     }
 
@@ -105,7 +105,9 @@ impl RowSink {
 }
 
 /// Returns both ends of a channel for rows; dropping the reader's end cancels `running`.
-pub(crate) fn row_channel(running: CancellationToken) -> (RowSink, impl FnOnce(Vec<Column>) -> Rows) {
+pub(crate) fn row_channel<B>(
+    running: CancellationToken,
+) -> (RowSink<B>, impl FnOnce(Vec<Column>) -> Rows<B>) {
     let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let end = Arc::new(Mutex::new(None));
     let sink = RowSink {
@@ -122,7 +124,7 @@ pub(crate) fn row_channel(running: CancellationToken) -> (RowSink, impl FnOnce(V
     })
 }
 
-impl Rows {
+impl<B> Rows<B> {
     /// Returns the columns, which are known before the first row.
     pub fn columns(&self) -> &[Column] {
         &self.columns
@@ -132,7 +134,7 @@ impl Rows {
     ///
     /// # Cancel safety
     /// No row is lost when the future is dropped.
-    pub async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>, QueryError>> {
+    pub async fn next(&mut self) -> Option<Result<B, QueryError>> {
         match self.chunks.recv().await {
             Some(chunk) => {
                 self.truncated |= chunk.truncated;
@@ -146,7 +148,9 @@ impl Rows {
     pub fn truncated(&self) -> bool {
         self.truncated
     }
+}
 
+impl Rows {
     /// Reads all rows, for answers known to be small.
     ///
     /// # Errors

@@ -81,6 +81,12 @@ impl<'c> Answer<'c> {
         Ok(rows)
     }
 
+    /// Returns the engine's result, to be read and not freed.
+    #[cfg(feature = "arrow")]
+    pub(super) fn raw_mut(&mut self) -> &mut ffi::duckdb_result {
+        &mut self.raw
+    }
+
     fn error(&self) -> Option<RawError> {
         // A result is plain data around a pointer: the copy stands for the same result.
         let mut raw = self.raw;
@@ -97,6 +103,15 @@ impl Drop for Answer<'_> {
     }
 }
 
+/// A converter of chunks.
+pub(in crate::duckdb) trait Convert<B> {
+    /// Converts a chunk's rows.
+    ///
+    /// # Errors
+    /// When a value has no place in the result.
+    fn batch(&self, chunk: &Chunk<'_>) -> Result<B, RawError>;
+}
+
 /// Up to 2,048 rows of an answer.
 pub(in crate::duckdb) struct Chunk<'a> {
     raw: ffi::duckdb_data_chunk,
@@ -108,6 +123,26 @@ impl Chunk<'_> {
     pub(in crate::duckdb) fn len(&self) -> usize {
         // SAFETY: the chunk is live.
         unsafe { ffi::duckdb_data_chunk_get_size(self.raw) as usize }
+    }
+
+    /// Returns the engine's chunk, to be read and not freed.
+    #[cfg(feature = "arrow")]
+    pub(super) fn raw(&self) -> ffi::duckdb_data_chunk {
+        self.raw
+    }
+
+    /// Returns the values of one column; none if there is no such column.
+    #[cfg(feature = "arrow")]
+    pub(super) fn column(&self, index: u64) -> Vec<Value> {
+        let shape = usize::try_from(index).ok().and_then(|at| self.columns.get(at));
+        let Some((_, shape)) = shape else {
+            return Vec::new();
+        };
+        // SAFETY: the chunk is live and the index below its number of columns.
+        let vector = Vector::new(unsafe { ffi::duckdb_data_chunk_get_vector(self.raw, index) });
+        // SAFETY: rule 4; the shape is that which the engine gave for this column.
+        let value = |row| unsafe { vector.value(shape, row) };
+        (0..self.len()).map(value).collect()
     }
 
     /// Returns the rows, each with one value per column.
