@@ -37,3 +37,10 @@ test("what is still wrong comes before what is later", () => {
   const runs = [run("b", 9), run("b", 8, "sql-binder"), run("a", 1, "missing-file")];
   expect(causesOf(runs, there(["a"])).map(({ code }) => code)).toEqual(["missing-file", "sql-binder"]);
 });
+
+test("a message that was not delivered is still so until it was, though no listing has it", () => {
+  const message = { resource: { kind: "notification", name: "k" } };
+  const fates = (runs: Run[]) => causesOf(runs, there([]))[0]?.resources.map(({ fate: { is } }) => is);
+  expect(fates([run("k", 8, "delivery-failed", message)])).toEqual(["still"]);
+  expect(fates([run("k", 9, undefined, message), run("k", 8, "delivery-failed", message)])).toEqual(["mended"]);
+});

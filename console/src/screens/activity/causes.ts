@@ -60,6 +60,8 @@ export function causesOf(runs: readonly Run[], get: (kind: string, name: string)
 }
 
 function fate({ resource }: Run, after: Run | undefined, get: (kind: string, name: string) => ResourceDocument | undefined): Fate {
+  // Messages are hidden: what became of one is known by its runs alone.
+  if (resource.kind === "notification") return after ? { is: "mended", at: after.started_at, origin: undefined } : { is: "still" };
   const now = get(resource.kind, resource.name);
   if (!now) return { is: "gone" };
   if (after) return { is: "mended", at: after.started_at, origin: after.chain?.find(({ origin }) => origin)?.origin ?? undefined };

@@ -85,7 +85,7 @@ export function stands(of: Pick<Document, "kind" | "result" | "health" | "error"
   if (is?.window?.overdue) return { tone: "fails", word: "overdue" };
   if (is?.missed) return { tone: "fails", word: "missed" };
   if (!is) return { tone: "unbuilt", word: "not looked at yet" };
-  if (isTrying) return { tone: "stale", word: "tries again" };
+  if (isTrying) return { tone: "failed", word: "tries again" };
   if (is.step) return { tone: "running", word: "on the way" };
   if (is.stage !== is.goal) return { tone: "waiting", word: "waiting" };
   if (is.desired !== null && is.desired !== is.goal) return { tone: "waiting", word: "before its time" };
