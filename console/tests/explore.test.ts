@@ -289,7 +289,7 @@ served("the explores of flights", () => copied("flights"), (on) => {
         compared += await isTrue(page, on.program, asked, "departures", { origin: "From", airline: "Airline", conditions: "Weather" }, as);
       }
       expect(compared).toBeGreaterThan(steps * 3);
-      await leave();
+      await leave(FAILED_REQUEST);
     }
   }, 300_000);
 });

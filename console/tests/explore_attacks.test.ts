@@ -88,7 +88,7 @@ served("an explore that attacks whoever looks at it", hostile, (on) => {
 const COUNT = 10_000;
 served("numbers of all sizes", () => numbers(SEED, COUNT), (on) => {
   test(`are written as the program writes them, in every format (seed ${SEED})`, async () => {
-    const measures = Array.from({ length: 21 }, (_, place) => `m${place}`);
+    const measures = ["bare", ...Array.from({ length: 21 }, (_, place) => `m${place}`)];
     const query = { dimensions: ["id"], measures, sort: ["id"] };
     const whole = { metrics_view: "numbers", ...query, limit: COUNT };
     const answer = await on.program.ask("metrics/numbers/query", { method: "POST", body: { query, limit: COUNT } });

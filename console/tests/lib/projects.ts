@@ -111,7 +111,7 @@ export function numbers(seed: number, count: number): string {
   return project("numbers", {
     "models/numbers.sql":
       `-- @materialize: true\nSELECT i AS id, CAST((CAST(hash(i + ${seed}) % 2000001 AS BIGINT) - 1000000)::VARCHAR || 'e' || (CAST(hash(i * 7 + ${seed}) % 31 AS BIGINT) - 18)::VARCHAR AS DOUBLE) AS x\nFROM range(${count}) t(i)\n`,
-    "metrics/numbers.yaml": `type: metrics_view\nversion: 1\nmodel: numbers\ndimensions:\n  - column: id\nmeasures:\n${formats.map((format, place) => `  - {name: m${place}, expression: any_value(x), ${format}}\n`).join("")}`,
+    "metrics/numbers.yaml": `type: metrics_view\nversion: 1\nmodel: numbers\ndimensions:\n  - column: id\nmeasures:\n  - {name: bare, expression: any_value(x)}\n${formats.map((format, place) => `  - {name: m${place}, expression: any_value(x), ${format}}\n`).join("")}`,
     "explores/numbers.yaml": "type: explore\nmetrics_view: numbers\n",
   });
 }

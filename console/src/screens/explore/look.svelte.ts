@@ -74,7 +74,10 @@ export class Look {
       const declared = declaredOf({ explore, view: of ?? {} }, bounds.time_dimension ?? undefined);
       const columns = await this.probe(asking, declared, signal);
       if (signal.aborted) return;
-      [this.bounds, this.declared, this.columns, this.asking] = [bounds, declared, columns, asking];
+      // What the viewer may not see is nowhere on the page.
+      const isSeen = ({ name }: Field) => columns.has(name);
+      const seen = { ...declared, measures: declared.measures.filter(isSeen), dimensions: declared.dimensions.filter(isSeen) };
+      [this.bounds, this.declared, this.columns, this.asking] = [bounds, seen, columns, asking];
     } catch (error) {
       if (!signal.aborted) this.problem = problemOf(error);
     }
@@ -89,15 +92,19 @@ export class Look {
     void this.load();
   }
 
-  /** A resource with its spec, which only some may read; without it for all others. */
+  /** A resource with its spec: as its viewer has it, else as an admin who looks as somebody has it, else without it. */
   private async resource(kind: string, name: string, signal: AbortSignal): Promise<Resource> {
     const path = this.service.pathOf({ kind, name });
-    try {
-      return await this.service.get<Resource>(`${path}?include=spec`, signal);
-    } catch (error) {
-      if (problemOf(error).status !== 403) throw error;
-      return this.service.get<Resource>(path, signal);
+    const as = this.as ? { "watershed-view-as": this.as } : undefined;
+    const ways: [string, Record<string, string> | undefined][] = [[`${path}?include=spec`, as], ...(as ? [[`${path}?include=spec`, undefined] as [string, undefined]] : [])];
+    for (const [at, headers] of ways) {
+      try {
+        return await this.service.get<Resource>(at, signal, headers);
+      } catch (error) {
+        if (problemOf(error).status !== 403) throw error;
+      }
     }
+    return this.service.get<Resource>(path, signal, as);
   }
 
   /** Asks for all fields over no rows: the answer has the columns of those that the viewer may see. */

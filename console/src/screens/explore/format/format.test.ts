@@ -48,6 +48,13 @@ test("a missing value is no zero, and texts of numbers are numbers", () => {
   expect(formatOf({}, "UTC")([1, null])).toBe("[1,null]");
 });
 
+test("a number that need not be whole has a point or an exponent, as the program writes it", () => {
+  const format = formatOf({ type: "DOUBLE" }, "UTC");
+  const cases: [number, string][] = [[187, "187.0"], [0, "0.0"], [-0.5, "-0.5"], [1e15, "1000000000000000.0"], [1e16, "1e16"], [1.5e300, "1.5e300"], [0.00001, "0.00001"], [1.5e-6, "1.5e-6"], [0.1 + 0.2, "0.30000000000000004"]];
+  for (const [number, text] of cases) expect(format(number)).toBe(text);
+  expect(formatOf({ type: "BIGINT" }, "UTC")(187)).toBe("187");
+});
+
 test("times stand by the clock of their zone, as short as their grain", () => {
   const cases: [string, Grain, string, string][] = [
     ["Asia/Tokyo", "day", "2013-06-30 15:00:00", "2013-07-01"],
