@@ -53,7 +53,8 @@ served("the explores of a view with policies", secretive, (on) => {
       await settled(page);
       await page.locator("main details").evaluateAll((all) => all.forEach((one) => ((one as HTMLDetailsElement).open = true)));
       await settled(page);
-      expect(await page.locator("main").evaluate((main) => main.outerHTML)).not.toMatch(/secret|customer|margin/i);
+      const whole = await page.locator("main").evaluate((main) => main.outerHTML);
+      expect([...whole.matchAll(/.{40}(secret|customer|margin(?!-)).{40}/gi)].map(([text]) => text)).toEqual([]);
     }
     await leave(FAILED_REQUEST);
   });

@@ -37,7 +37,7 @@ export function formatOf(column: Pick<Column, "format_d3" | "format_preset" | "g
 function double(value: number): string {
   const digits = Digits.shortest(value);
   const sign = value < 0 || Object.is(value, -0) ? "-" : "";
-  if (value !== 0 && (digits.exponent >= 16 || digits.exponent < -5)) return sign + digits.scientific().replace("e+", "e");
+  if (value !== 0 && (digits.exponent >= 16 || digits.exponent < -5)) return sign + digits.scientific();
   const text = digits.plain();
   return sign + (text.includes(".") ? text : `${text}.0`);
 }
