@@ -46,7 +46,8 @@ export class Tile {
 
   /** Gives up what is awaited: the service ends the work with its connection. */
   stop = (): void => {
-    this.asked?.abort();
+    if (!this.asked) return;
+    this.asked.abort();
     this.asked = undefined;
     this.isLoading = false;
     this.last = "";
@@ -55,6 +56,7 @@ export class Tile {
   /** Forgets what was answered: somebody else looks now. */
   clear(): void {
     this.stop();
+    this.last = "";
     [this.told, this.question, this.problem] = [undefined, undefined, undefined];
   }
 
