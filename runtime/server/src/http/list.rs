@@ -375,10 +375,11 @@ fn looked_up(
                 .hint(format!("did you mean `{}`?", found.row.key())),
         });
     };
+    let row = Arc::clone(&slot.entry.row);
     let bytes = match look.include.is_empty() || !visibility.shows_specs() {
         true => document(&table, slot, &open.instance, visibility),
         false => {
-            let (document, row) = (table.document(slot), Arc::clone(&slot.entry.row));
+            let document = table.document(slot);
             let entries = match look.include.iter().any(|it| it == "checks") {
                 true => table.entries(),
                 false => Vec::new(),
@@ -395,7 +396,7 @@ fn looked_up(
             )
         }
     };
-    Ok((bytes, Arc::clone(&slot.entry.row)))
+    Ok((bytes, row))
 }
 
 /// Returns the document of a resource as JSON, cached for all readers of the same visibility.
