@@ -82,10 +82,11 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
     let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
     let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
     let slots = Slots::new(jobs(shared));
+    let egress = checked.egress.clone();
     let options = |served: &Served| Options {
         working_folder: Some(confinement.folder.clone()),
         share: Some(slots.share(served.weight)),
-        ..options(shared, served, &checked.egress)
+        ..options(shared, served, &egress)
     };
     super::block_on(async {
         let stop = Stop::default();
