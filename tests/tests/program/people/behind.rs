@@ -174,7 +174,7 @@ async fn s_api18_a_person_signs_in_through_nginx_below_a_path_and_out_again() {
     let page = browser.get(&format!("{at}/data/ui/shop")).await;
     assert_eq!(
         (page.status, page.location.as_deref()),
-        (303, Some("/data/auth/login?next=%2Fdata%2Fui%2Fshop")),
+        (303, Some("/data/auth/login?next=%2Fui%2Fshop")),
         "{page:?}"
     );
     let begun = browser
