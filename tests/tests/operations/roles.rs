@@ -186,7 +186,7 @@ async fn s_api14_who_has_no_role_gets_the_bytes_of_an_instance_that_does_not_exi
         .await;
     assert_eq!(
         String::from_utf8_lossy(&verbose.body),
-        "ready\nshop: open, full\n"
+        "ready\nshop: open, full, remote edit\n"
     );
     served.close().await;
     assert!(troubles.is_empty(), "{}", troubles.join("\n"));

@@ -24,7 +24,8 @@ use watershed_callers::tokens::{Origin, Revoked};
 use watershed_callers::{Grant, Grants, Tokens};
 
 use super::answers;
-use super::call::{Unanswered, read};
+use super::answers::Unanswered;
+use super::body::read;
 use super::caller::Caller;
 use super::repeats::KeptAs;
 use super::service::{Served, Service};

@@ -1,9 +1,8 @@
 //! An HTTP call of an instance: the routes that exist only over HTTP, and the start of operations.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::Body;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -21,8 +20,9 @@ use watershed_managers::{BODY_MAX, EventDoor, NotTaken, Tree, tree};
 
 use super::answers;
 pub(super) use super::answers::Unanswered;
+use super::body::{read, read_up_to};
 use super::caller::Caller;
-use super::limits::{Gate, Passed};
+use super::limits::Passed;
 use super::list::MANAGED;
 use super::operations::{self, Choice};
 use super::scope::Scope;
@@ -30,44 +30,6 @@ use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
 use super::{checkout, exports, files, list, lsp, texts, watch, words};
-
-/// Reads a whole body, within the limits of size and time.
-pub(super) async fn read(body: Body, gate: &Gate) -> Result<Bytes, Unanswered> {
-    read_up_to(body, gate.limits().body_bytes, gate).await
-}
-
-/// Reads a whole body of at most so many bytes, within the limit of time.
-pub(super) async fn read_up_to(body: Body, most: usize, gate: &Gate) -> Result<Bytes, Unanswered> {
-    let read = read_within(body, most, gate.limits().body_within).await;
-    if read.is_err() {
-        gate.count(Passed::Body);
-    }
-    read
-}
-
-async fn read_within(body: Body, most: usize, patience: Duration) -> Result<Bytes, Unanswered> {
-    // What says that it is too long is not waited for.
-    if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
-        let problem = Problem::new(Code::BadArgument, format!("the body has more than {most} bytes"));
-        return Err(Unanswered::Status(problem, StatusCode::PAYLOAD_TOO_LARGE));
-    }
-    let read = tokio::time::timeout(patience, to_bytes(body, most)).await;
-    let late = || {
-        let message = format!("the body did not come within {} s", patience.as_secs_f64());
-        Unanswered::Status(
-            Problem::new(Code::DeadlinePassed, message),
-            StatusCode::REQUEST_TIMEOUT,
-        )
-    };
-    let too_long = |error: axum::Error| {
-        let problem = Problem::new(
-            Code::BadArgument,
-            format!("the body can't be read, or has more than {most} bytes: {error}"),
-        );
-        Unanswered::Status(problem, StatusCode::PAYLOAD_TOO_LARGE)
-    };
-    read.map_err(|_| late())?.map_err(too_long)
-}
 
 /// An HTTP call that was routed to an instance.
 pub(super) struct Call<'a> {
@@ -179,7 +141,7 @@ impl Call<'_> {
     }
 
     /// Returns a document with the parts that the caller may see, as a response.
-    pub(super) fn document(&self, document: &impl Serialize) -> Response {
+    fn document(&self, document: &impl Serialize) -> Response {
         let document = answers::document(document, &self.open.instance);
         answers::json(&self.visibility.show(document))
     }
@@ -214,9 +176,9 @@ impl Call<'_> {
             }
             Own::Tree => self.tree(word("kind"), word("name")),
             Own::Diagnostics => self.diagnostics().await,
-            Own::Files => Ok(answers::json(&files::list(self.open).await?)),
+            Own::Files => Ok(answers::json(&files::list(&self.open.instance).await?)),
             Own::File => {
-                let bytes = files::read(self.open, word("path"), self.raw).await?;
+                let bytes = files::read(&self.open.instance, word("path"), self.raw).await?;
                 Ok(answers::versioned(
                     "text/plain; charset=utf-8",
                     bytes,
@@ -243,11 +205,30 @@ impl Call<'_> {
                 let edit = self.edit().await?;
                 self.changed(files::rename(edit, &asked.from, &asked.to).await?)
             }
-            Own::CheckFiles => texts::check(self, body).await,
-            Own::Checkout => checkout::checkout(self, body).await,
-            Own::Lsp => lsp::connect(self).await,
+            Own::CheckFiles => {
+                let texts = &self.open.texts;
+                let checked = texts::check(texts, &self.open.instance, self.service.gate(), body).await?;
+                Ok(self.document(&checked))
+            }
+            Own::Checkout => {
+                let place = checkout::Place {
+                    service: self.service,
+                    name: self.instance,
+                    instance: &self.open.instance,
+                };
+                checkout::checkout(place, self.caller, self.trail, body).await
+            }
+            Own::Lsp => {
+                let place = lsp::Place {
+                    name: self.instance,
+                    instance: &self.open.instance,
+                    gate: self.service.gate(),
+                    stopping: self.service.stopping(),
+                };
+                lsp::connect(self.parts, self.caller, place).await
+            }
             Own::Public => {
-                let (media, bytes) = files::public(self.open, word("path"), self.raw).await?;
+                let (media, bytes) = files::public(&self.open.instance, word("path"), self.raw).await?;
                 let mut response = answers::versioned(media, bytes, self.headers);
                 // A picture may have scripts in it, and shares its origin with what may do everything.
                 let policy =
@@ -298,7 +279,7 @@ impl Call<'_> {
         self.service.allows_edit(self.instance, self.caller)?;
         self.trail.begin().await?;
         Ok(files::Edit {
-            open: self.open,
+            instance: &self.open.instance,
             caller: self.caller.name(),
             condition,
         })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use watershed_api::http::Checkout;
@@ -13,11 +14,13 @@ use watershed_callers::{Grant, Grants, Level};
 
 use super::answers::{self, Unanswered};
 use super::bearer::unauthenticated;
-use super::call::{Call, read};
+use super::body::read;
 use super::caller::Caller;
 use super::proxies::Client;
 use super::service::Service;
+use super::trail::Trail;
 use super::words;
+use crate::instance::Instance;
 
 /// The header with the signature of a webhook.
 pub(super) const SIGNATURE: &str = "x-hub-signature-256";
@@ -28,7 +31,11 @@ const WEBHOOK: &str = "webhook";
 
 /// Returns true for a request that only a signature can authenticate.
 pub(super) fn is_hook(parts: &Parts) -> bool {
-    parts.headers.contains_key(SIGNATURE) && parts.uri.path().ends_with(PATH)
+    let below = parts.uri.path().strip_prefix("/v1/instances/");
+    let instance = below.and_then(|path| path.strip_suffix(PATH));
+    parts.method == Method::POST
+        && parts.headers.contains_key(SIGNATURE)
+        && instance.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
 /// Reads a webhook and returns its caller, who may have the files fetched and nothing else.
@@ -67,25 +74,40 @@ pub(super) async fn caller_of_hook(
     }
 }
 
+/// The instance whose files are fetched.
+pub(super) struct Place<'p> {
+    /// The service that received the call.
+    pub(super) service: &'p Service,
+    /// Name of the instance.
+    pub(super) name: &'p str,
+    /// The open instance.
+    pub(super) instance: &'p Arc<Instance>,
+}
+
 /// Fetches the files of a call's instance, and has them compiled.
 ///
 /// # Errors
 /// `wrong-state` where the files are those of a folder, `outcome-unknown` if the fetch takes too long for an answer; it goes
 /// on then.
-pub(super) async fn checkout(call: &Call<'_>, body: Body) -> Result<Response, Unanswered> {
-    let asked = words::body(&read(body, call.service.gate()).await?)?;
+pub(super) async fn checkout(
+    place: Place<'_>,
+    caller: &Caller,
+    trail: &Trail,
+    body: Body,
+) -> Result<Response, Unanswered> {
+    let asked = words::body(&read(body, place.service.gate()).await?)?;
     if !asked.as_object().is_some_and(serde_json::Map::is_empty) {
         let message = "a checkout takes nothing: repository and revision are those of the configuration";
         return Err(Problem::new(Code::BadArgument, message).into());
     }
-    let source = call.service.source(call.instance).ok_or_else(|| {
-        let message = format!("the files of `{}` come from no repository", call.instance);
+    let source = place.service.source(place.name).ok_or_else(|| {
+        let message = format!("the files of `{}` come from no repository", place.name);
         Problem::new(Code::WrongState, message)
             .hint("a service fetches them with `git` in the instance's configuration")
     })?;
-    call.trail.begin().await?;
-    let instance = Arc::clone(&call.open.instance);
-    let author = format!("{} over HTTP", call.caller.name());
+    trail.begin().await?;
+    let instance = Arc::clone(place.instance);
+    let author = format!("{} over HTTP", caller.name());
     // A caller who leaves, or an answer that takes too long, ends nothing.
     let fetching = tokio::spawn(async move {
         let fetched = source.checkout().await?;
@@ -94,7 +116,7 @@ pub(super) async fn checkout(call: &Call<'_>, body: Body) -> Result<Response, Un
         }
         Ok::<_, Problem>(fetched)
     });
-    let within = call.service.gate().limits().answer_within;
+    let within = place.service.gate().limits().answer_within;
     let fetched = tokio::time::timeout(within, fetching).await.map_err(|_| {
         let message = format!(
             "there was no answer within {} s; the fetch goes on",
@@ -116,6 +138,30 @@ mod tests {
     use watershed_api::operations::Role;
 
     use super::*;
+
+    #[test]
+    fn s_api46_a_signature_stands_for_a_token_at_one_path_alone() {
+        let is_hook_at = |method: &str, path: &str| {
+            let request = axum::http::Request::builder().method(method).uri(path);
+            let (parts, ()) = request
+                .header(SIGNATURE, "sha256=00")
+                .body(())
+                .unwrap()
+                .into_parts();
+            is_hook(&parts)
+        };
+        assert!(is_hook_at("POST", "/v1/instances/ops/checkout"));
+        for (method, path) in [
+            ("GET", "/v1/instances/ops/checkout"),
+            ("POST", "/v1/instances/ops/files/checkout"),
+            ("POST", "/v1/instances//checkout"),
+            ("DELETE", "/v1/tokens/checkout"),
+            ("GET", "/ui/checkout"),
+            ("POST", "/v1/instances/ops/run"),
+        ] {
+            assert!(!is_hook_at(method, path), "{method} {path}");
+        }
+    }
 
     #[test]
     fn a_webhook_may_do_what_the_path_needs_and_its_path_is_the_only_one() {

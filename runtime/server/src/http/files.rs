@@ -27,7 +27,6 @@ use self::names::check;
 use self::problems::{defect, open_root, unavailable};
 use self::view::View;
 use super::answers::etag;
-use super::service::Open;
 use crate::instance::Instance;
 use crate::projection::Table;
 use crate::report::Hidden;
@@ -70,10 +69,10 @@ pub(super) fn is_of_project(instance: &Instance, path: &str) -> bool {
 ///
 /// # Errors
 /// When the folder can't be listed, or holds more than a project may.
-pub(super) async fn list(open: &Open) -> Result<FilesDocument, Problem> {
-    let projection = open.instance.projection().await;
+pub(super) async fn list(instance: &Arc<Instance>) -> Result<FilesDocument, Problem> {
+    let projection = instance.projection().await;
     let mut declared = declared(&projection.table());
-    let instance = Arc::clone(&open.instance);
+    let instance = Arc::clone(instance);
     let found = tokio::task::spawn_blocking(move || found(&instance)).await;
     let mut files = found.map_err(|_| defect())??;
     for file in &mut files {
@@ -134,8 +133,8 @@ fn found(instance: &Instance) -> Result<Vec<FileEntry>, Problem> {
 ///
 /// # Errors
 /// `bad-argument` for a path that may mean another one, `unknown-name` where there is no such file for readers.
-pub(super) async fn read(open: &Open, path: &str, raw: &str) -> Result<Vec<u8>, Problem> {
-    let (path, instance) = (path.to_owned(), Arc::clone(&open.instance));
+pub(super) async fn read(instance: &Arc<Instance>, path: &str, raw: &str) -> Result<Vec<u8>, Problem> {
+    let (path, instance) = (path.to_owned(), Arc::clone(instance));
     check(&path, raw)?;
     blocking(move || content(&instance, &path, View::has, FileEvent::MAX_BYTES)).await
 }
@@ -144,13 +143,17 @@ pub(super) async fn read(open: &Open, path: &str, raw: &str) -> Result<Vec<u8>, 
 ///
 /// # Errors
 /// As [`read`].
-pub(super) async fn public(open: &Open, path: &str, raw: &str) -> Result<(&'static str, Vec<u8>), Problem> {
+pub(super) async fn public(
+    instance: &Arc<Instance>,
+    path: &str,
+    raw: &str,
+) -> Result<(&'static str, Vec<u8>), Problem> {
     let extension = path.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
     let known = MEDIA_TYPES
         .iter()
         .find(|(end, _)| Some(*end) == extension.as_deref());
     let media = known.map_or("application/octet-stream", |(_, media)| media);
-    let (path, instance) = (path.to_owned(), Arc::clone(&open.instance));
+    let (path, instance) = (path.to_owned(), Arc::clone(instance));
     check(&path, raw)?;
     let bytes = blocking(move || content(&instance, &path, View::shows, LARGEST_PUBLIC)).await?;
     Ok((media, bytes))

@@ -177,10 +177,8 @@ fn known_body(headers: &HeaderMap, is_of_file: bool) -> Result<(), Problem> {
     match media {
         Some(media) if BODIES.contains(&media.as_str()) => Ok(()),
         Some(media) if is_of_file && !FORMS.contains(&media.as_str()) => Ok(()),
-        Some(media) if is_of_file => Err(
-            Problem::new(Code::BadArgument, format!("a file is no `{media}`"))
-                .hint("send the file as it is: `curl -T FILE`, or `--data-binary @FILE -H 'content-type: text/plain'`"),
-        ),
+        Some(media) if is_of_file => Err(Problem::new(Code::BadArgument, format!("a file is no `{media}`"))
+            .hint("send the file as it is, with another content type, such as `text/plain`")),
         // The body of such an event may be anything, and no form can send the header.
         _ if is_binary_event => Ok(()),
         Some(media) => Err(

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::extract::FromRequestParts as _;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::request::Parts;
 use axum::response::Response;
 use futures::channel::mpsc;
 use futures::executor::block_on;
@@ -23,8 +24,8 @@ use watershed_lsp::{Frames, Host, Messages, Server};
 
 use self::remote::Remote;
 use super::answers::Unanswered;
-use super::call::Call;
-use super::limits::OpenStream;
+use super::caller::Caller;
+use super::limits::{Gate, OpenStream};
 use super::{guard, streams};
 use crate::instance::Instance;
 
@@ -39,26 +40,38 @@ const SILENCE: Duration = Duration::from_secs(90);
 /// The time that the editor has to take the last message.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// The project to which an editor connects.
+pub(super) struct Place<'p> {
+    /// Name of the instance, as addresses have it.
+    pub(super) name: &'p str,
+    /// The instance whose files are worked on.
+    pub(super) instance: &'p Arc<Instance>,
+    /// Limits on what callers may use.
+    pub(super) gate: &'p Arc<Gate>,
+    /// The token that is cancelled when the service is about to stop.
+    pub(super) stopping: &'p CancellationToken,
+}
+
 /// Makes the connection of a call a WebSocket with the language server behind it.
 ///
 /// # Errors
 /// `bad-argument` for a request that is no WebSocket's, `not-allowed` for a page of another site, `busy`.
-pub(super) async fn connect(call: &Call<'_>) -> Result<Response, Unanswered> {
-    let mut head = call.parts.clone();
+pub(super) async fn connect(parts: &Parts, caller: &Caller, to: Place<'_>) -> Result<Response, Unanswered> {
+    let mut head = parts.clone();
     let upgrade = WebSocketUpgrade::from_request_parts(&mut head, &()).await;
     let upgrade = upgrade.map_err(|refused| {
         let message = format!("this path is a WebSocket: {}", refused.body_text());
         Unanswered::Status(Problem::new(Code::BadArgument, message), refused.status())
     })?;
-    guard::check_socket(call.parts, call.caller)?;
-    let place = call.service.gate().stream_place(call.caller, call.instance)?;
+    guard::check_socket(parts, caller)?;
+    let place = to.gate.stream_place(caller, to.name)?;
     let connection = Connection {
-        instance: Arc::clone(&call.open.instance),
-        name: call.instance.to_owned(),
-        stopping: call.service.stopping().clone(),
+        instance: Arc::clone(to.instance),
+        name: to.name.to_owned(),
+        stopping: to.stopping.clone(),
         _place: place,
     };
-    let over = streams::end_of_access(call.caller);
+    let over = streams::end_of_access(caller);
     let upgrade = upgrade.max_message_size(MOST_BYTES).max_frame_size(MOST_BYTES);
     Ok(upgrade.on_upgrade(move |socket| connection.serve(socket, over)))
 }

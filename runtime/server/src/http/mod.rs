@@ -17,6 +17,7 @@
 //! | [`files`] | files of the project |
 //! | [`lsp`] | the language server, over a WebSocket |
 //! | [`source`], [`checkout`] | files that are fetched from elsewhere |
+//! | [`body`] | bodies of requests, within limits |
 //! | [`texts`] | unsaved texts, compiled over the project's files |
 //! | [`exports`] | files of reports, and their signed addresses |
 //! | [`guard`] | protection against other sites in a browser |
@@ -61,6 +62,7 @@
 mod access;
 mod answers;
 mod bearer;
+mod body;
 mod call;
 mod caller;
 mod checkout;

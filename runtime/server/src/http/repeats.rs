@@ -18,7 +18,8 @@ use watershed_api::http::Accepted;
 use watershed_api::{Code, Problem};
 use watershed_callers::state::{Answer, Begun, CallKey, KEY_MAX, KEYS_MAX, State, StateError};
 
-use super::call::{Unanswered, read};
+use super::answers::Unanswered;
+use super::body::read;
 use super::caller::Caller;
 use super::service::Service;
 use super::trail::{Trail, unkept};

@@ -22,7 +22,8 @@ use watershed_api::{Code, Problem};
 use watershed_callers::{Grant, Level};
 
 use super::answers::{self, Refused};
-use super::call::{Call, Unanswered, read};
+use super::body::read;
+use super::call::{Call, Unanswered};
 use super::caller::{Caller, Identify};
 use super::checkout::{caller_of_hook, is_hook};
 use super::context::{Context, PathWords, detached};

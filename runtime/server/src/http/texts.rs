@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex as Lock};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
-use axum::response::Response;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::AbortHandle;
 use watershed_api::http::{DiagnosticsDocument, FileTexts};
@@ -22,7 +21,8 @@ use watershed_reconcilers::project_parser::refusal;
 use watershed_reconcilers::project_parser::touched::Scope;
 
 use super::answers::Unanswered;
-use super::call::{Call, read, read_up_to};
+use super::body::{read, read_up_to};
+use super::limits::Gate;
 use super::{files, words};
 use crate::instance::{Instance, compiled, compiler_options, sandbox};
 use crate::report::resource;
@@ -80,8 +80,12 @@ impl Texts {
 ///
 /// # Errors
 /// `bad-argument`, for what is no file of the project or beyond the bounds; `busy` and `unavailable`.
-pub(super) async fn check(call: &Call<'_>, body: Body) -> Result<Response, Unanswered> {
-    let (texts, gate) = (&call.open.texts, call.service.gate());
+pub(super) async fn check(
+    texts: &Texts,
+    instance: &Arc<Instance>,
+    gate: &Gate,
+    body: Body,
+) -> Result<DiagnosticsDocument, Unanswered> {
     let within = gate.limits().answer_within;
     let busy =
         || Problem::new(Code::Busy, "other texts of this project are compiled").hint("ask again in a moment");
@@ -101,7 +105,7 @@ pub(super) async fn check(call: &Call<'_>, body: Body) -> Result<Response, Unans
     let overlays = overlays(asked)?;
     let turn = tokio::time::timeout(within, Arc::clone(&texts.compiled).lock_owned()).await;
     let mut compiled = turn.map_err(|_| busy())?;
-    let instance = Arc::clone(&call.open.instance);
+    let instance = Arc::clone(instance);
     let checking = tokio::task::spawn_blocking(move || {
         // What panics leaves none.
         let mut used = compiled.take().unwrap_or_else(|| Compiled::new(&instance));
@@ -113,7 +117,7 @@ pub(super) async fn check(call: &Call<'_>, body: Body) -> Result<Response, Unans
         .await
         .map_err(|_| Problem::new(Code::Defect, "the compiler has panicked"))??;
     texts.drop_later();
-    Ok(call.document(&document))
+    Ok(document)
 }
 
 /// Converts texts to what the compiler takes in the place of files.

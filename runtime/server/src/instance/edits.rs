@@ -26,6 +26,12 @@ pub(crate) struct Parsed {
 }
 
 impl Instance {
+    /// Returns true if callers other than the user of the process may change the project's files: those of a confined
+    /// project, and of one whose operator allows it.
+    pub fn allows_remote_edit(&self) -> bool {
+        self.options.sandbox || self.options.remote_edit
+    }
+
     /// Notes that a caller is about to write a file, so that the history names the caller as the origin of what the
     /// edit sets going.
     pub(crate) fn note_author(&self, path: &str, author: &Arc<str>) {

@@ -464,12 +464,6 @@ impl Instance {
         }
     }
 
-    /// Returns true if callers other than the user of the process may change the project's files: those of a confined
-    /// project, and of one whose operator allows it.
-    pub fn allows_remote_edit(&self) -> bool {
-        self.options.sandbox || self.options.remote_edit
-    }
-
     /// Returns the project's name, which is the name of its folder.
     pub fn name(&self) -> &str {
         &self.project.name

@@ -18,7 +18,6 @@ use super::problems::{defect, open_root, unavailable};
 use super::view::{VARIABLES, View};
 use super::writing::{Unchanged, Writing};
 use crate::http::answers::{Unanswered, etag};
-use crate::http::service::Open;
 use crate::instance::Instance;
 
 /// The time for which the answer to an edit waits for the parse.
@@ -27,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// An edit of an instance's files.
 pub(in crate::http) struct Edit<'e> {
     /// The instance whose files are edited.
-    pub(in crate::http) open: &'e Open,
+    pub(in crate::http) instance: &'e Arc<Instance>,
     /// Name of the caller.
     pub(in crate::http) caller: &'e str,
     /// The condition on the version of the file.
@@ -148,7 +147,7 @@ impl Change {
     fn new(edit: &Edit<'_>, paths: impl Into<Vec<String>>) -> Self {
         let id = Uuid::now_v7();
         Self {
-            instance: Arc::clone(&edit.open.instance),
+            instance: Arc::clone(edit.instance),
             paths: paths.into(),
             condition: edit.condition.clone(),
             id,

@@ -83,7 +83,11 @@ impl Folder {
     /// Waits until no other change goes on, and keeps others waiting until the folder's handle is closed. Blocks.
     ///
     /// # Errors
-    /// `Busy` after ten seconds, and when the system knows no locks of folders.
+    /// `Busy` after ten seconds, and `Refused` when the system knows no locks of folders.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the system tells nobody when a lock is free, and waiting for it has a bound here alone"
+    )]
     pub(super) fn lock(&self) -> Result<Locked<'_>, Unchanged> {
         let begun = Instant::now();
         loop {
