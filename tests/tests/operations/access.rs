@@ -12,12 +12,12 @@ use crate::http::SHOP;
 use crate::project::{Owner, Place};
 
 /// A moment that is far away, in milliseconds since 1970.
-const FAR_MS: i64 = 4_000_000_000_000;
+pub(crate) const FAR_MS: i64 = 4_000_000_000_000;
 
 /// A service whose callers have tokens.
-struct Guarded {
-    client: Client,
-    owner: Owner,
+pub(crate) struct Guarded {
+    pub(crate) client: Client,
+    pub(crate) owner: Owner,
     tokens: Arc<Tokens>,
     state: Arc<State>,
     service: Service,
@@ -27,7 +27,11 @@ struct Guarded {
 
 impl Guarded {
     async fn new(place: &Place, state: &Path) -> Self {
-        let owner = place.owned().await;
+        Self::over(place.owned().await, state).await
+    }
+
+    /// Serves an open project as two instances.
+    pub(crate) async fn over(owner: Owner, state: &Path) -> Self {
         let state = Arc::new(State::open(state).await.expect("the state can be opened"));
         let tokens = Tokens::open(Arc::clone(&state), Vec::new()).await;
         let tokens = Arc::new(tokens.expect("the tokens can be read"));
@@ -57,7 +61,7 @@ impl Guarded {
     }
 
     /// Makes a token with roles such as `{"shop": "operate"}`, and returns its text.
-    async fn token(&self, roles: Value, operations: Option<&[&str]>, expires_ms: i64) -> String {
+    pub(crate) async fn token(&self, roles: Value, operations: Option<&[&str]>, expires_ms: i64) -> String {
         let roles: Grants = serde_json::from_value(roles).expect("roles");
         let wanted = Wanted {
             name: "a test's".into(),
@@ -72,7 +76,7 @@ impl Guarded {
             .text
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         token: &str,
         method: &str,
@@ -89,7 +93,7 @@ impl Guarded {
         self.send(token, "GET", path, &[], None).await
     }
 
-    async fn audit(&self) -> Vec<Value> {
+    pub(crate) async fn audit(&self) -> Vec<Value> {
         let page = self.state.audited(None, 100).await.expect("the log can be read");
         let entries = page.entries.iter();
         entries
@@ -97,7 +101,7 @@ impl Guarded {
             .collect()
     }
 
-    async fn close(self) {
+    pub(crate) async fn close(self) {
         self.service.stop();
         self.stop.cancel();
         self.serving.await.expect("it ends in order");

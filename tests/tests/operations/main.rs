@@ -13,6 +13,7 @@
 //! | `codes` | one code for a mistake, whichever way it comes |
 //! | `edits` | files that callers write, delete and rename |
 //! | `editor` | the language server over a WebSocket |
+//! | `exports` | files of reports, by signed addresses and by role |
 //! | `events` | events of others, and what programs write |
 //! | `files` | files of the project over HTTP |
 //! | `doors` | strangers at the door of the service over HTTP |
@@ -39,6 +40,7 @@ mod doors;
 mod editor;
 mod edits;
 mod events;
+mod exports;
 mod files;
 mod http;
 mod network;

@@ -172,6 +172,11 @@ impl Place {
 
     /// Opens the project in this process and brings it to rest.
     pub(crate) async fn owned(&self) -> Owner {
+        self.owned_by(|runtime, _| runtime.clone()).await
+    }
+
+    /// Opens the project by a runtime that is made of the usual one, and brings it to rest.
+    pub(crate) async fn owned_by(&self, make: impl FnOnce(&Runtime, &Options) -> Runtime) -> Owner {
         static RUNTIME: OnceLock<Runtime> = OnceLock::new();
         let runtime = RUNTIME.get_or_init(|| {
             let runtime = Runtime::new();
@@ -179,7 +184,7 @@ impl Place {
             tracing::subscriber::set_global_default(logging).expect("nothing else logs here");
             runtime
         });
-        let instance = runtime
+        let instance = make(runtime, &self.options())
             .open(self.options())
             .await
             .expect("the project can be opened");

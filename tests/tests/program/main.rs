@@ -33,6 +33,7 @@
 //! | `managed` | managed resources in files: stages, parts, events, failures, kills |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `freshness` | rows that are older than they may be |
+//! | `egress` | what a service refuses to connect to, told with its reason |
 //! | `gcs` | Google's store by its keys of the S3 form: read, asked for changes, written to |
 //! | `gits` | projects from git |
 //! | `going` | a program that goes on while a test does something |
@@ -101,6 +102,7 @@ mod ducklakes;
 mod edit_storm;
 mod edited;
 mod editors;
+mod egress;
 mod engines;
 mod exports;
 mod failures;
