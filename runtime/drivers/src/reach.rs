@@ -94,9 +94,12 @@ fn servers(database: &Attached) -> Option<Vec<(String, u16)>> {
 /// Returns the settings in an address such as `postgres://user@host:port/database?sslmode=require`.
 fn of_url(address: &str) -> Option<Vec<(String, String)>> {
     let (_, rest) = address.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    // Several hosts are no URL.
-    if authority.contains(',') || authority.contains('%') {
+    let authority = rest.split(['/', '?']).next()?;
+    let host = authority.rsplit('@').next()?;
+    // Several hosts are no URL; what parsers of URLs and clients of databases read differently is not understood.
+    let is_odd =
+        host.contains([',', '%']) || rest.contains(['\\', '#']) || authority.matches('@').count() > 1;
+    if is_odd {
         return None;
     }
     let url = Url::parse(&format!("http://{rest}")).ok()?;
@@ -197,6 +200,9 @@ mod tests {
             ("service=shop host=db.example", None),
             ("host='db", None),
             ("postgres://a,b/shop", None),
+            ("postgres://ok.example@x@10.0.0.1/shop", None),
+            ("postgres://ok.example#@10.0.0.1/shop", None),
+            ("postgres://ok.example\\@10.0.0.1/shop", None),
             ("postgres://%2Frun/shop", None),
         ] {
             let expected = expected.map(|(host, port)| vec![(host.to_owned(), port)]);

@@ -13,7 +13,7 @@ const RUNS: usize = 20;
 
 fn project(listed: &str, port: u16) -> Sandbox {
     let managed = format!(
-        "managed:\n  stages: [absent, active]\n  desired: active\n  steps:\n    active: {{http: {{url: 'http://127.0.0.1:{port}/step'}}, attempts: 1}}\n"
+        "managed:\n  stages: [absent, active]\n  desired: active\n  observe: {{http: {{url: 'http://127.0.0.1:{port}/look'}}}}\n  steps:\n    active: {{http: {{url: 'http://127.0.0.1:{port}/step'}}, attempts: 1}}\n"
     );
     let hook = format!("type: connector\ndriver: webhook\nurl: 'http://127.0.0.1:{port}/hook'\n");
     let store = format!("type: connector\ndriver: https\npath_prefixes: ['http://127.0.0.1:{port}/data/']\n");
