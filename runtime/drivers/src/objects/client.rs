@@ -1,6 +1,5 @@
 //! Clients of object stores, one per access and bucket, over shared connections.
 
-use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use object_store::{ObjectStore, RetryConfig};
 use watershed_locks::Unpoisoned;
 use watershed_outside::http::{Client, ClientError, Egress, Refused, Route, Settings, Url};
 
+use super::error::refusal;
 use super::{Access, Driver, Location, StoreError};
 
 /// Time limit of a short request, such as a page of a listing.
@@ -223,16 +223,4 @@ impl HttpService for Checked {
             })
         })
     }
-}
-
-/// Returns the refusal by the policy of connections among an error's causes.
-pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refused> {
-    let mut cause = Some(error);
-    while let Some(one) = cause {
-        if let Some(refused) = one.downcast_ref::<Refused>() {
-            return Some(*refused);
-        }
-        cause = one.source();
-    }
-    None
 }

@@ -76,7 +76,7 @@ impl StoreError {
             Self::ClockSkew => "clock-skew",
             Self::UnknownHost(_) => "host-unknown",
             Self::Refused(_) => "connection-refused",
-            Self::NotAllowed(..) => Refused::CODE,
+            Self::NotAllowed(..) => "egress-refused",
             Self::Certificate(_) => "certificate-untrusted",
             Self::Timeout(_) => "store-timeout",
             Self::Busy(..) => "store-busy",
@@ -117,7 +117,7 @@ impl StoreError {
         let called = error.downcast_ref::<CallError>().map(CallError::failure);
         let refused = match called {
             Some(Failure::Refused(refused)) => Some(refused),
-            _ => super::client::refusal(error),
+            _ => refusal(error),
         };
         if let Some(refused) = refused {
             return Self::NotAllowed(address.to_owned(), refused);
@@ -186,6 +186,18 @@ impl StoreError {
             Self::Other(at, cut(said))
         }
     }
+}
+
+/// Returns the refusal by the policy of connections among an error's causes.
+pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refused> {
+    let mut cause = Some(error);
+    while let Some(one) = cause {
+        if let Some(refused) = one.downcast_ref::<Refused>() {
+            return Some(*refused);
+        }
+        cause = one.source();
+    }
+    None
 }
 
 fn cut(said: &str) -> String {
