@@ -31,7 +31,7 @@ blocks! {
         "body": Text, "The largest body of a request; 1 MiB unless set.";
         "body_time": Duration, "The time for a request's body to arrive; 30 seconds unless set.";
         "answer_time": Duration, "The time for an answer that is not a stream; 60 seconds unless set.";
-        "statement": Duration, "The time for the answer to a question for rows; 3 minutes unless set.";
+        "statement": Duration, "The time for a question for rows; unless set 60 seconds for SQL whose caller asks for no other, and 3 minutes for metrics and APIs.";
         "connections": Count, "The most open connections; 4096 unless set.";
         "connections_per_address": Count, "The most open connections from one address, loopback excepted; 256 unless set.";
         "watchers": Count, "The most streams on one instance; 1000 unless set.";

@@ -151,7 +151,8 @@ impl Walk<'_> {
             (Value::Object(_), Part::Plain) => self.unknown("a nested part"),
             (_, Part::Plain) => Ok(()),
             (Value::String(plain), Part::Empty) if plain.is_empty() => Ok(()),
-            (other, _) => self.unknown(&other.to_string()),
+            (_, Part::Empty) => self.refuse("earlier versions, types of a PIVOT or SHOW of a place"),
+            (_, _) => self.unknown("a value in place of a part"),
         }
     }
 

@@ -140,7 +140,7 @@ fn s_api24_what_reads_or_writes_anything_else_is_refused() {
         "SELECT user",
         "SELECT stats(1)",
         "SELECT a::mood FROM orders",
-        "SELECT a::other.integer FROM orders",
+        "SELECT a::other.mood FROM orders",
         "SELECT a::STRUCT(x mood) FROM orders",
         "SELECT * FROM orders AT (VERSION => 3)",
         "SHOW TABLES",
