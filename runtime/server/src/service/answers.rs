@@ -25,16 +25,16 @@ pub(crate) struct Answers {
     _slot: Slot,
 }
 
-/// A statement that a caller may run.
-#[derive(Debug)]
+/// A statement that a caller may run, with its slot.
 pub(crate) struct Statement {
     query: Query,
+    slot: Slot,
 }
 
-/// Returns the statement of a request for rows, once it is known to read outputs alone.
+/// Waits for a slot, and returns the statement of a request for rows, once it is known to read outputs alone.
 ///
 /// # Errors
-/// `not-allowed` with the part that callers may not use, `bad-argument`, and those of names.
+/// `busy`, where too many wait already; `not-allowed` with the part that callers may not use, `bad-argument`, and those of names.
 pub(crate) async fn statement(
     instance: &Instance,
     request: Request,
@@ -54,6 +54,8 @@ pub(crate) async fn statement(
         _ => return Err(Problem::new(Code::Defect, "the operation has no rows")),
     };
     let timeout = time_limit(timeout_ms, usual)?;
+    // The check asks the engine too.
+    let slot = instance.slots.take().await?;
     let asking = Asking::of(instance);
     let sql = fence::check(&asking.opened.engine, &entries, &sql).await?;
     Ok(Statement {
@@ -63,6 +65,7 @@ pub(crate) async fn statement(
             timeout: Some(timeout),
             attributes: Default::default(),
         },
+        slot,
     })
 }
 
@@ -81,22 +84,21 @@ fn time_limit(asked_ms: Option<u64>, usual: Duration) -> Result<Duration, Proble
     }
 }
 
-/// Waits for a slot, starts a statement, and returns its rows once their columns are known.
+/// Starts a statement, and returns its rows once their columns are known.
 ///
 /// # Errors
-/// `busy`, where too many wait already, and those of the engine.
+/// Those of the engine.
 ///
 /// # Cancel safety
 /// Dropping the future gives the slot back and stops the statement.
 pub(crate) async fn answer(instance: &Instance, statement: Statement) -> Result<Answers, Problem> {
-    let slot = instance.slots.take().await?;
     let cancel = CancellationToken::new();
     let interrupt = cancel.clone().drop_guard();
     let started = instance.engine.query(statement.query, &cancel).await;
     Ok(Answers {
         rows: started.map_err(|error| of_query(&error))?,
         _interrupt: interrupt,
-        _slot: slot,
+        _slot: statement.slot,
     })
 }
 
