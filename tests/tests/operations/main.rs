@@ -15,6 +15,7 @@
 //! | `editor` | the language server over a WebSocket |
 //! | `exports` | files of reports, by signed addresses and by role |
 //! | `events` | events of others, and what programs write |
+//! | `fence` | random statements of callers, against a referee |
 //! | `files` | files of the project over HTTP |
 //! | `doors` | strangers at the door of the service over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
@@ -41,6 +42,7 @@ mod editor;
 mod edits;
 mod events;
 mod exports;
+mod fence;
 mod files;
 mod http;
 mod network;

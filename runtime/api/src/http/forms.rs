@@ -77,6 +77,14 @@ macro_rules! without_keys {
 without_keys! {
     /// Body of a request to reconcile resources again.
     Reconcile, Reconcile, RunDocument, |at| NamedRun { names: at.names(), run: RunRequest::default() };
+    /// Body of a request to evaluate an alert, also if nothing that the alert reads has changed.
+    Evaluate, Refresh, RunDocument, |at| RefreshRequest {
+        names: at.names(),
+        full: false,
+        downstream: false,
+        partitions: None,
+        run: RunRequest::default(),
+    };
     /// Body of a request to retry failed work.
     Retry, Retry, RunDocument, |at| NamedRun { names: at.names(), run: RunRequest::default() };
     /// Body of a request to approve held edits.

@@ -337,7 +337,7 @@ pub const ROUTES: &[Route] = &[
     post::<forms::Rollback>("/resources/{kind}/{name}/rollback", Operate, "Goes back to an earlier release of a service"),
     post::<forms::Set>("/resources/{kind}/{name}/set", Operate, "Sets the stage that is desired of a managed resource"),
     post::<forms::Snooze>("/resources/{kind}/{name}/snooze", Operate, "Tells nobody of an alert for a while"),
-    start::<forms::Reconcile>("/resources/{kind}/{name}/evaluate", Operate, "Evaluates an alert now"),
+    start::<forms::Evaluate>("/resources/{kind}/{name}/evaluate", Operate, "Evaluates an alert now"),
     post::<forms::RunReport>("/resources/{kind}/{name}/run", Operate, "Makes the rows of a report"),
     post::<forms::TestOne>("/resources/{kind}/{name}/test", Operate, "Runs the tests of a model"),
     selected::<forms::Reconcile>("/resources:reconcile", "Looks at resources again"),

@@ -69,7 +69,15 @@ impl Call<'_> {
             false => limits.answer_within,
         };
         let origin = format!("{} over HTTP", self.caller.name());
-        let answering = on_behalf_of(origin, instance.answer(request));
+        let answering = async {
+            // Readers of all kinds share slots, so that they hold up no build.
+            let _slot = match is_question {
+                true => Some(instance.slots.take().await?),
+                false => None,
+            };
+            instance.answer(request).await
+        };
+        let answering = on_behalf_of(origin, answering);
         let late = || {
             let (passed, code) = match is_question {
                 true => (Passed::Statement, Code::DeadlinePassed),
@@ -223,6 +231,7 @@ impl Call<'_> {
                     name: self.instance,
                     instance: &self.open.instance,
                     gate: self.service.gate(),
+                    editors: &self.open.editors,
                     stopping: self.service.stopping(),
                 };
                 lsp::connect(self.parts, self.caller, place).await

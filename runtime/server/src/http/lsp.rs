@@ -18,6 +18,7 @@ use futures::executor::block_on;
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _};
 use tokio::sync::mpsc as bounded;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
 use watershed_lsp::{Frames, Host, Messages, Server};
@@ -31,6 +32,8 @@ use crate::instance::Instance;
 
 /// The largest message, in bytes: that of the language server.
 const MOST_BYTES: usize = 32 << 20;
+/// The most editors that are connected to an instance: each has a thread and a compilation of the project's files.
+pub(super) const MOST_EDITORS: usize = 16;
 /// The most messages that wait for the server, or for the editor.
 const MOST_WAITING: usize = 16;
 /// The interval at which the editor is asked whether it is still there.
@@ -48,6 +51,8 @@ pub(super) struct Place<'p> {
     pub(super) instance: &'p Arc<Instance>,
     /// Limits on what callers may use.
     pub(super) gate: &'p Arc<Gate>,
+    /// Places for the instance's editors.
+    pub(super) editors: &'p Arc<Semaphore>,
     /// The token that is cancelled when the service is about to stop.
     pub(super) stopping: &'p CancellationToken,
 }
@@ -65,11 +70,15 @@ pub(super) async fn connect(parts: &Parts, caller: &Caller, to: Place<'_>) -> Re
     })?;
     guard::check_socket(parts, caller)?;
     let place = to.gate.stream_place(caller, to.name)?;
+    let editor = Arc::clone(to.editors).try_acquire_owned().map_err(|_| {
+        let message = format!("{MOST_EDITORS} editors are connected to `{}` already", to.name);
+        Problem::new(Code::Busy, message).hint("close one of them, or connect later")
+    })?;
     let connection = Connection {
         instance: Arc::clone(to.instance),
         name: to.name.to_owned(),
         stopping: to.stopping.clone(),
-        _place: place,
+        _places: (place, editor),
     };
     let over = streams::end_of_access(caller);
     let upgrade = upgrade.max_message_size(MOST_BYTES).max_frame_size(MOST_BYTES);
@@ -82,8 +91,8 @@ struct Connection {
     /// Name of the instance, as addresses have it.
     name: String,
     stopping: CancellationToken,
-    /// The place of the connection among the streams.
-    _place: OpenStream,
+    /// The places of the connection among the streams and among the editors.
+    _places: (OpenStream, OwnedSemaphorePermit),
 }
 
 impl Connection {

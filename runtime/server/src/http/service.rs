@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -19,6 +20,7 @@ use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
 use super::requests::Requests;
 use super::source::Source;
+use super::lsp::MOST_EDITORS;
 use super::texts::Texts;
 use super::visibility::Visibility;
 use crate::instance::Instance;
@@ -73,6 +75,8 @@ pub(super) struct Open {
     _call: TaskTrackerToken,
     /// The compilation of the instance's files for unsaved texts.
     pub(super) texts: Texts,
+    /// Places for editors that are connected to the instance.
+    pub(super) editors: Arc<Semaphore>,
 }
 
 impl Default for Service {
@@ -157,6 +161,7 @@ impl Service {
             instance,
             requests,
             texts: Texts::default(),
+            editors: Arc::new(Semaphore::new(MOST_EDITORS)),
             ending: self.stopping.child_token(),
             _call: calls.token(),
             calls,

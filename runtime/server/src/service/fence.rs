@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
-use watershed_compilers::SqlParser as _;
+use watershed_compilers::{SqlError, SqlParser as _, SqlPlace};
 use watershed_compilers::sql::{Allowed, Refused, guard, lists_tables};
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{
@@ -32,7 +32,7 @@ static VOCABULARY: OnceCell<Vocabulary> = OnceCell::const_new();
 /// `SHOW TABLES` the list of the outputs.
 ///
 /// # Errors
-/// `not-allowed` with `not-allowed-sql`, for everything else.
+/// `project-error` with `sql-syntax` for a text that is no SQL, and `not-allowed` with `not-allowed-sql` for everything else.
 pub(crate) async fn check(olap: &Arc<dyn Olap>, entries: &[Entry], sql: &str) -> Result<String, Problem> {
     // The engine gets the text that was judged, and no other.
     let sole = sole_statement(sql)
@@ -53,6 +53,9 @@ pub(crate) async fn check(olap: &Arc<dyn Olap>, entries: &[Entry], sql: &str) ->
         let Some(answer) = answer else {
             return Err(Problem::new(Code::Defect, "the parser gave no answer"));
         };
+        if let Err(SqlError::Syntax { message, place }) = &answer {
+            return Err(misspelt(&sole, message, *place));
+        }
         if answer.as_ref().is_ok_and(lists_tables) {
             return Ok(list_of(&outputs));
         }
@@ -73,6 +76,15 @@ pub(crate) async fn check(olap: &Arc<dyn Olap>, entries: &[Entry], sql: &str) ->
     };
     let judged = tokio::task::spawn_blocking(judging).await;
     judged.unwrap_or_else(|_| Err(Problem::new(Code::Defect, "the check of the statement panicked")))
+}
+
+/// Returns the problem of a statement that is no SQL, with the place in bytes.
+fn misspelt(sql: &str, message: &str, place: SqlPlace) -> Problem {
+    let at = match place {
+        SqlPlace::Char(number) => Some(sql.char_indices().nth(number).map_or(sql.len(), |(at, _)| at)),
+        SqlPlace::Line { .. } | SqlPlace::Unknown => None,
+    };
+    Problem::new(Code::ProjectError, message).at("sql-syntax", at)
 }
 
 fn refused(message: &str, at: Option<usize>, hint: Option<&str>) -> Problem {

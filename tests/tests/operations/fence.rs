@@ -1,0 +1,180 @@
+//! The fence around callers' SQL against a referee: random statements of allowed parts, half of them with one forbidden part
+//! at a random depth. The referee knows what was put in; the engine runs what passes, beside files and settings with a mark.
+//!
+//! An ordinary run asks a few hundred, one with `WATERSHED_PROOF=ci` some thousand; `WATERSHED_STATEMENTS` says how many, and
+//! `WATERSHED_SEED` from which seed.
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::json;
+
+use crate::http::{SHOP, Served};
+use crate::project::Place;
+use crate::roles::told;
+
+/// Numbers that read beyond the outputs, or change something.
+const FORBIDDEN: [&str; 18] = [
+    "(SELECT count(*) FROM read_text('marked.csv'))",
+    "(SELECT count(*) FROM read_csv('marked.csv'))",
+    "(SELECT count(*) FROM 'marked.csv')",
+    "(SELECT count(*) FROM glob('*'))",
+    "(SELECT count(*) FROM duckdb_settings())",
+    "(SELECT count(*) FROM duckdb_tables)",
+    "(SELECT count(*) FROM information_schema.tables)",
+    "(SELECT count(*) FROM pg_catalog.pg_class)",
+    "(SELECT count(*) FROM sqlite_master)",
+    "(SELECT count(*) FROM nowhere)",
+    "(WITH c AS (SELECT content FROM read_text('marked.csv')) SELECT count(*) FROM c)",
+    "length(current_setting('threads'))",
+    "length(getvariable('x'))",
+    "length(json_serialize_plan('SELECT 1'))",
+    "nextval('s')",
+    "length(pg_get_viewdef(1))",
+    "sleep_ms(1)",
+    "txid_current()",
+];
+
+/// A writer of random statements.
+struct Writer {
+    random: StdRng,
+    /// The forbidden part that is still to be put in; none if there is none, or none any more.
+    forbidden: Option<&'static str>,
+}
+
+impl Writer {
+    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+        from[self.random.random_range(0..from.len())]
+    }
+
+    /// Writes a number, of whatever is in scope.
+    fn number(&mut self, depth: usize) -> String {
+        if let Some(forbidden) = self.forbidden
+            && (depth == 0 || self.random.random_ratio(1, 6))
+        {
+            self.forbidden = None;
+            return forbidden.to_owned();
+        }
+        if depth == 0 {
+            return self.pick(&["1", "2", "NULL", "a", "t.a"]).to_owned();
+        }
+        let (one, depth) = (depth, depth - 1);
+        match self.random.random_range(0..14) {
+            0 => format!("({} + {})", self.number(depth), self.number(depth)),
+            1 => format!("CASE WHEN {} > {} THEN {} ELSE 0 END", self.number(depth), self.number(depth), self.number(depth)),
+            2 => format!("nullif({}, {})", self.number(depth), self.number(depth)),
+            3 => format!("coalesce({}, 3)", self.number(depth)),
+            4 => format!("list_sum([{}, {}])", self.number(depth), self.number(depth)),
+            5 => format!("(SELECT max(a) FROM {})", self.source(depth)),
+            6 => format!("TRY_CAST({} AS DECIMAL(18, 3))", self.number(depth)),
+            7 => format!("list_sum(list_transform([1, 2], lambda x: x + {}))", self.number(depth)),
+            8 => format!("({} IN (SELECT a FROM {}))::INTEGER", self.number(depth), self.source(depth)),
+            9 => format!("({{'k': {}}}).k", self.number(depth)),
+            10 => format!("[{}, 2][1:2][1]", self.number(depth)),
+            11 => format!("({} BETWEEN 1 AND {})::INTEGER", self.number(depth), self.number(depth)),
+            12 => format!("(EXISTS (SELECT 1 FROM {} WHERE {} = 1))::INTEGER", self.source(depth), self.number(depth)),
+            _ => format!("greatest({}, length(uuid()::VARCHAR), {one})", self.number(depth)),
+        }
+    }
+
+    /// Writes something to select from, with a column `a` of the name `t`.
+    fn source(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            let plain = ["late", "main.late", "gone"];
+            let table = self.pick(&plain);
+            let column = if table == "gone" { "x" } else { "delay" };
+            return format!("(SELECT {column} AS a FROM {table}) AS t");
+        }
+        let depth = depth - 1;
+        match self.random.random_range(0..7) {
+            0 => format!("range({}, 4) AS t(a)", self.pick(&["0", "1"])),
+            1 => format!("(VALUES ({}), (2)) AS t(a)", self.alone(depth)),
+            2 => format!("unnest([1, {}]) AS t(a)", self.alone(depth)),
+            3 => format!("(SELECT t.a FROM {} JOIN {} ON {}) AS t", self.source(depth), self.source(depth).replace(" AS t", " AS u"), self.condition(depth)),
+            4 => format!("({}) AS t", self.select(depth)),
+            _ => self.source(depth),
+        }
+    }
+
+    /// Writes a number with nothing in scope.
+    fn alone(&mut self, depth: usize) -> String {
+        format!("(SELECT max({}) FROM {})", self.number(depth), self.source(depth))
+    }
+
+    fn condition(&mut self, depth: usize) -> String {
+        format!("{} > 0", self.number(depth))
+    }
+
+    /// Writes a query with one column `a`.
+    fn select(&mut self, depth: usize) -> String {
+        let number = self.number(depth);
+        let source = self.source(depth);
+        match self.random.random_range(0..12) {
+            0 => format!("SELECT {number} AS a FROM {source} WHERE {}", self.condition(depth)),
+            1 => format!("SELECT max({number}) AS a FROM {source} GROUP BY {} HAVING max(a) > {}", self.number(depth), self.alone(depth)),
+            2 => format!("SELECT {number} AS a FROM {source} ORDER BY {} LIMIT 3", self.number(depth)),
+            3 => format!("SELECT sum({number}) OVER (PARTITION BY {} ORDER BY a) AS a FROM {source}", self.number(depth)),
+            4 => format!("SELECT count(*) FILTER (WHERE {}) AS a FROM {source}", self.condition(depth)),
+            5 => format!("SELECT {number} AS a FROM {source} QUALIFY row_number() OVER (ORDER BY {}) = 1", self.number(depth)),
+            6 => format!("SELECT DISTINCT ON ({}) {number} AS a FROM {source}", self.number(depth)),
+            7 => format!("SELECT {number} AS a FROM {source} UNION ALL {}", self.select(depth.saturating_sub(1))),
+            8 => {
+                let inner = self.select(depth.saturating_sub(1));
+                format!("WITH c AS ({inner}) SELECT {number} AS a FROM (SELECT a FROM c) AS t, {source_u}", source_u = source.replace(" AS t", " AS u"))
+            }
+            9 => format!("SELECT a FROM (SELECT * REPLACE ({number} AS a) FROM {source})"),
+            10 => format!("SELECT {number} AS a FROM {source} LIMIT {}", self.alone(depth)),
+            _ => format!("SELECT {number} AS a FROM {source}"),
+        }
+    }
+}
+
+/// Returns the number of statements, and the seed.
+fn extent() -> (u64, u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let usual = match std::env::var("WATERSHED_PROOF").as_deref() {
+        Ok("ci") => 2_000,
+        _ => 300,
+    };
+    (number("WATERSHED_STATEMENTS").unwrap_or(usual), number("WATERSHED_SEED").unwrap_or(1))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api24_random_statements_pass_exactly_if_every_part_is_allowed() {
+    let place = Place::new(&[]);
+    std::fs::write(place.root().join("marked.csv"), "MARKED\nMARKED\n").expect("a file");
+    let files = || {
+        let names = std::fs::read_dir(place.root()).expect("a folder");
+        let mut names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    let served = Served::with(&place, told).await;
+    let before = files();
+    let (statements, seed) = extent();
+    let (mut passed, mut refused, mut answered) = (0_u64, 0_u64, 0_u64);
+    for number in 0..statements {
+        let mut random = StdRng::seed_from_u64(seed * 1_000_000 + number);
+        let forbidden = random.random_bool(0.5).then(|| FORBIDDEN[random.random_range(0..FORBIDDEN.len())]);
+        let mut writer = Writer { random, forbidden };
+        let depth = writer.random.random_range(1..5);
+        let sql = writer.select(depth);
+        // A statement may be written to its end before the part was put in.
+        let is_allowed = forbidden.is_none() || writer.forbidden.is_some();
+        let body = json!({"sql": sql, "limit": 5, "timeout_ms": 10_000});
+        let answer = served
+            .client
+            .send("POST", &format!("{SHOP}/query"), &[("x-caller", "read+query")], Some(&body))
+            .await;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let was_refused = answer.status == 403 && text.contains("not-allowed-sql");
+        assert_eq!(was_refused, !is_allowed, "statement {number} of seed {seed}: {sql}: {text}");
+        assert!(was_refused || !text.contains("MARKED"), "{sql}: {text}");
+        passed += u64::from(!was_refused);
+        refused += u64::from(was_refused);
+        answered += u64::from(answer.status == 200);
+    }
+    assert_eq!(files(), before, "nothing was written");
+    // The referee is worth something only if the engine runs most of what passes.
+    assert!(refused * 5 > statements && answered * 2 > passed, "{passed} passed, {answered} of them ran, {refused} refused");
+    served.close().await;
+}
