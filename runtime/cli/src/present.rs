@@ -3,6 +3,7 @@
 mod ends;
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::words::Sources;
 use crate::render::{data_tests, declared, fields, logs, metrics, rows, status, table, units};
+use watershed::forms::{csv, lines::Keys};
 use watershed::program::{ReportedProblems, problems};
 
 /// The interval at which the progress bar is redrawn while nothing happens.
@@ -255,7 +257,9 @@ impl<'a> Presenter<'a> {
 
     fn begin_rows(&mut self, columns: Vec<Column>) -> Result<(), Failure> {
         if self.format == Format::Csv {
-            rows::csv_header(self.console.writer(), &columns)?;
+            let mut head = Vec::new();
+            csv::write_header(&mut head, columns.iter().map(|column| column.name.as_str()))?;
+            self.console.writer().write_all(&head)?;
         }
         self.columns = columns;
         Ok(())
@@ -263,11 +267,16 @@ impl<'a> Presenter<'a> {
 
     /// Writes rows in formats for programs at once, and collects them for a table or a document.
     fn more_rows(&mut self, more: Vec<Vec<serde_json::Value>>) -> Result<(), Failure> {
+        let mut lines = Vec::new();
         match self.format {
-            Format::Csv => rows::csv_rows(self.console.writer(), &more)?,
-            Format::Jsonl => rows::jsonl_rows(self.console.writer(), &self.columns, &more)?,
+            Format::Csv => csv::write_rows(&mut lines, &more)?,
+            Format::Jsonl => {
+                let names = self.columns.iter().map(|column| column.name.as_str());
+                Keys::of(names).write(&mut lines, &more);
+            }
             _ => self.rows.extend(more),
         }
+        self.console.writer().write_all(&lines)?;
         Ok(())
     }
 
@@ -475,6 +484,7 @@ impl<'a> Presenter<'a> {
                     schema: QueryDocument::SCHEMA.to_owned(),
                     columns: self.columns,
                     rows: self.rows,
+                    truncated: more,
                     guessed: self.about.and_then(|resource| resource.guessed),
                 };
                 self.console.document(&document)?;

@@ -124,6 +124,11 @@ impl StateFolder {
         self.path().join(PROGRAMS)
     }
 
+    /// Returns the folder for files that are made for an answer and removed once they are sent.
+    pub fn answers(&self) -> PathBuf {
+        self.path().join("answers")
+    }
+
     /// Returns the folder for the files that reports export.
     pub fn exports(&self) -> PathBuf {
         self.path().join("exports")

@@ -136,6 +136,31 @@ impl Connection {
         }
     }
 
+    /// Reads a path in a form to the end of its body, and keeps nothing.
+    pub(crate) async fn drain(mut self, path: &str, media: &str) {
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: {media}\r\n{}\r\n",
+            self.bearer
+        );
+        self.stream.write_all(head.as_bytes()).await.unwrap();
+        let (mut first, mut last) = (true, Vec::new());
+        loop {
+            self.read.clear();
+            if self.stream.read_buf(&mut self.read).await.unwrap() == 0 {
+                break;
+            }
+            assert!(
+                !first || self.read.starts_with(b"HTTP/1.1 200"),
+                "{:?}",
+                self.read
+            );
+            first = false;
+            last.extend_from_slice(&self.read[self.read.len().saturating_sub(5)..]);
+            last.drain(..last.len().saturating_sub(5));
+        }
+        assert_eq!(last, b"0\r\n\r\n", "the body is whole");
+    }
+
     /// Begins to read the stream of the instance.
     pub(crate) async fn watch(self) -> TcpStream {
         self.watch_of("it").await

@@ -55,6 +55,23 @@ pub(crate) fn models(number: usize) -> Project {
     project
 }
 
+/// Returns the statement of so many rows of four columns.
+pub(crate) fn select_rows(number: usize) -> String {
+    format!(
+        "SELECT range AS id, range % 1000 AS kind, range * 0.5::DOUBLE AS amount, 'word ' || range % 100 AS word \
+         FROM range({number})"
+    )
+}
+
+/// A view of so many rows.
+pub(crate) fn rows(number: usize) -> Project {
+    let project = Project::empty();
+    let folder = project.folder.path().join("models");
+    fs::create_dir(&folder).unwrap();
+    write(&folder.join("many.sql"), &select_rows(number));
+    project
+}
+
 fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }

@@ -60,18 +60,38 @@ impl Writer {
         let (one, depth) = (depth, depth - 1);
         match self.random.random_range(0..14) {
             0 => format!("({} + {})", self.number(depth), self.number(depth)),
-            1 => format!("CASE WHEN {} > {} THEN {} ELSE 0 END", self.number(depth), self.number(depth), self.number(depth)),
+            1 => format!(
+                "CASE WHEN {} > {} THEN {} ELSE 0 END",
+                self.number(depth),
+                self.number(depth),
+                self.number(depth)
+            ),
             2 => format!("nullif({}, {})", self.number(depth), self.number(depth)),
             3 => format!("coalesce({}, 3)", self.number(depth)),
             4 => format!("list_sum([{}, {}])", self.number(depth), self.number(depth)),
             5 => format!("(SELECT max(a) FROM {})", self.source(depth)),
             6 => format!("TRY_CAST({} AS DECIMAL(18, 3))", self.number(depth)),
-            7 => format!("list_sum(list_transform([1, 2], lambda x: x + {}))", self.number(depth)),
-            8 => format!("({} IN (SELECT a FROM {}))::INTEGER", self.number(depth), self.source(depth)),
+            7 => format!(
+                "list_sum(list_transform([1, 2], lambda x: x + {}))",
+                self.number(depth)
+            ),
+            8 => format!(
+                "({} IN (SELECT a FROM {}))::INTEGER",
+                self.number(depth),
+                self.source(depth)
+            ),
             9 => format!("({{'k': {}}}).k", self.number(depth)),
             10 => format!("[{}, 2][1:2][1]", self.number(depth)),
-            11 => format!("({} BETWEEN 1 AND {})::INTEGER", self.number(depth), self.number(depth)),
-            12 => format!("(EXISTS (SELECT 1 FROM {} WHERE {} = 1))::INTEGER", self.source(depth), self.number(depth)),
+            11 => format!(
+                "({} BETWEEN 1 AND {})::INTEGER",
+                self.number(depth),
+                self.number(depth)
+            ),
+            12 => format!(
+                "(EXISTS (SELECT 1 FROM {} WHERE {} = 1))::INTEGER",
+                self.source(depth),
+                self.number(depth)
+            ),
             _ => format!("greatest({}, length(uuid()::VARCHAR), {one})", self.number(depth)),
         }
     }
@@ -89,7 +109,12 @@ impl Writer {
             0 => format!("range({}, 4) AS t(a)", self.pick(&["0", "1"])),
             1 => format!("(VALUES ({}), (2)) AS t(a)", self.alone(depth)),
             2 => format!("unnest([1, {}]) AS t(a)", self.alone(depth)),
-            3 => format!("(SELECT t.a FROM {} JOIN {} ON {}) AS t", self.source(depth), self.source(depth).replace(" AS t", " AS u"), self.condition(depth)),
+            3 => format!(
+                "(SELECT t.a FROM {} JOIN {} ON {}) AS t",
+                self.source(depth),
+                self.source(depth).replace(" AS t", " AS u"),
+                self.condition(depth)
+            ),
             4 => format!("({}) AS t", self.select(depth)),
             _ => self.source(depth),
         }
@@ -109,17 +134,45 @@ impl Writer {
         let number = self.number(depth);
         let source = self.source(depth);
         match self.random.random_range(0..12) {
-            0 => format!("SELECT {number} AS a FROM {source} WHERE {}", self.condition(depth)),
-            1 => format!("SELECT max({number}) AS a FROM {source} GROUP BY {} HAVING max(a) > {}", self.number(depth), self.alone(depth)),
-            2 => format!("SELECT {number} AS a FROM {source} ORDER BY {} LIMIT 3", self.number(depth)),
-            3 => format!("SELECT sum({number}) OVER (PARTITION BY {} ORDER BY a) AS a FROM {source}", self.number(depth)),
-            4 => format!("SELECT count(*) FILTER (WHERE {}) AS a FROM {source}", self.condition(depth)),
-            5 => format!("SELECT {number} AS a FROM {source} QUALIFY row_number() OVER (ORDER BY {}) = 1", self.number(depth)),
-            6 => format!("SELECT DISTINCT ON ({}) {number} AS a FROM {source}", self.number(depth)),
-            7 => format!("SELECT {number} AS a FROM {source} UNION ALL {}", self.select(depth.saturating_sub(1))),
+            0 => format!(
+                "SELECT {number} AS a FROM {source} WHERE {}",
+                self.condition(depth)
+            ),
+            1 => format!(
+                "SELECT max({number}) AS a FROM {source} GROUP BY {} HAVING max(a) > {}",
+                self.number(depth),
+                self.alone(depth)
+            ),
+            2 => format!(
+                "SELECT {number} AS a FROM {source} ORDER BY {} LIMIT 3",
+                self.number(depth)
+            ),
+            3 => format!(
+                "SELECT sum({number}) OVER (PARTITION BY {} ORDER BY a) AS a FROM {source}",
+                self.number(depth)
+            ),
+            4 => format!(
+                "SELECT count(*) FILTER (WHERE {}) AS a FROM {source}",
+                self.condition(depth)
+            ),
+            5 => format!(
+                "SELECT {number} AS a FROM {source} QUALIFY row_number() OVER (ORDER BY {}) = 1",
+                self.number(depth)
+            ),
+            6 => format!(
+                "SELECT DISTINCT ON ({}) {number} AS a FROM {source}",
+                self.number(depth)
+            ),
+            7 => format!(
+                "SELECT {number} AS a FROM {source} UNION ALL {}",
+                self.select(depth.saturating_sub(1))
+            ),
             8 => {
                 let inner = self.select(depth.saturating_sub(1));
-                format!("WITH c AS ({inner}) SELECT {number} AS a FROM (SELECT a FROM c) AS t, {source_u}", source_u = source.replace(" AS t", " AS u"))
+                format!(
+                    "WITH c AS ({inner}) SELECT {number} AS a FROM (SELECT a FROM c) AS t, {source_u}",
+                    source_u = source.replace(" AS t", " AS u")
+                )
             }
             9 => format!("SELECT a FROM (SELECT * REPLACE ({number} AS a) FROM {source})"),
             10 => format!("SELECT {number} AS a FROM {source} LIMIT {}", self.alone(depth)),
@@ -135,7 +188,10 @@ fn extent() -> (u64, u64) {
         Ok("ci") => 2_000,
         _ => 300,
     };
-    (number("WATERSHED_STATEMENTS").unwrap_or(usual), number("WATERSHED_SEED").unwrap_or(1))
+    (
+        number("WATERSHED_STATEMENTS").unwrap_or(usual),
+        number("WATERSHED_SEED").unwrap_or(1),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,7 +210,9 @@ async fn s_api24_random_statements_pass_exactly_if_every_part_is_allowed() {
     let (mut passed, mut refused, mut answered) = (0_u64, 0_u64, 0_u64);
     for number in 0..statements {
         let mut random = StdRng::seed_from_u64(seed * 1_000_000 + number);
-        let forbidden = random.random_bool(0.5).then(|| FORBIDDEN[random.random_range(0..FORBIDDEN.len())]);
+        let forbidden = random
+            .random_bool(0.5)
+            .then(|| FORBIDDEN[random.random_range(0..FORBIDDEN.len())]);
         let mut writer = Writer { random, forbidden };
         let depth = writer.random.random_range(1..5);
         let sql = writer.select(depth);
@@ -163,11 +221,19 @@ async fn s_api24_random_statements_pass_exactly_if_every_part_is_allowed() {
         let body = json!({"sql": sql, "limit": 5, "timeout_ms": 10_000});
         let answer = served
             .client
-            .send("POST", &format!("{SHOP}/query"), &[("x-caller", "read+query")], Some(&body))
+            .send(
+                "POST",
+                &format!("{SHOP}/query"),
+                &[("x-caller", "read+query")],
+                Some(&body),
+            )
             .await;
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         let was_refused = answer.status == 403 && text.contains("not-allowed-sql");
-        assert_eq!(was_refused, !is_allowed, "statement {number} of seed {seed}: {sql}: {text}");
+        assert_eq!(
+            was_refused, !is_allowed,
+            "statement {number} of seed {seed}: {sql}: {text}"
+        );
         assert!(was_refused || !text.contains("MARKED"), "{sql}: {text}");
         passed += u64::from(!was_refused);
         refused += u64::from(was_refused);
@@ -175,6 +241,9 @@ async fn s_api24_random_statements_pass_exactly_if_every_part_is_allowed() {
     }
     assert_eq!(files(), before, "nothing was written");
     // The referee is worth something only if the engine runs most of what passes.
-    assert!(refused * 5 > statements && answered * 2 > passed, "{passed} passed, {answered} of them ran, {refused} refused");
+    assert!(
+        refused * 5 > statements && answered * 2 > passed,
+        "{passed} passed, {answered} of them ran, {refused} refused"
+    );
     served.close().await;
 }

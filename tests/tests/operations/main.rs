@@ -17,6 +17,7 @@
 //! | `events` | events of others, and what programs write |
 //! | `fence` | random statements of callers, against a referee |
 //! | `files` | files of the project over HTTP |
+//! | `forms` | forms of rows over HTTP |
 //! | `doors` | strangers at the door of the service over HTTP |
 //! | `http` | the same over HTTP: documents, requests that survive, attacks |
 //! | `network` | certificates, sockets in files, and proxies |
@@ -44,6 +45,7 @@ mod events;
 mod exports;
 mod fence;
 mod files;
+mod forms;
 mod http;
 mod network;
 mod pages;

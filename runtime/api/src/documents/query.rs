@@ -15,6 +15,9 @@ pub struct QueryDocument {
     pub columns: Vec<Column>,
     /// Rows of the result. Integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
+    /// True if there are more rows than the document holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
     /// Options that were detected for a CSV source; absent unless such a source is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guessed: Option<GuessedDocument>,

@@ -249,9 +249,20 @@ impl Writer {
     fn responses(&mut self, route: &Route) -> Value {
         let document = |schema: Value| json!({ "description": "The document.", "content": content("application/json", schema) });
         match &route.does {
-            Does::Answers(offer) | Does::Rows(offer) => {
+            Does::Answers(offer) => {
                 let schema = (offer.document)(&mut self.generator).to_value();
                 json!({ "200": document(schema) })
+            }
+            Does::Rows(offer) => {
+                let schema = (offer.document)(&mut self.generator).to_value();
+                let mut responses = json!({ "200": document(schema) });
+                let file = json!({ "type": "string", "format": "binary" });
+                for media in ROWS_MEDIA {
+                    responses["200"]["content"][media] = json!({ "schema": file });
+                }
+                responses["406"] =
+                    json!({ "description": "None of the accepted media types is a form of rows." });
+                responses
             }
             Does::Follows(offer) => {
                 let schema = (offer.document)(&mut self.generator).to_value();
@@ -326,6 +337,16 @@ impl Writer {
         }
     }
 }
+
+/// Media types of rows other than JSON.
+const ROWS_MEDIA: [&str; 6] = [
+    "application/x-ndjson",
+    "application/jsonl",
+    "text/csv",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.apache.parquet",
+];
 
 /// Removes the project's folder from a schema, since HTTP answers leave it out.
 fn without_folder(schema: &mut Value) {

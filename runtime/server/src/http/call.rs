@@ -29,7 +29,7 @@ use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
-use super::{checkout, exports, files, list, lsp, texts, watch, words};
+use super::{checkout, exports, files, list, lsp, table, texts, watch, words};
 
 /// An HTTP call that was routed to an instance.
 pub(super) struct Call<'a> {
@@ -59,7 +59,8 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// Carries out an operation and returns the visible parts of its document.
-    pub(super) async fn answer(&self, request: Asked) -> Result<Response, Unanswered> {
+    pub(super) async fn answer(&self, mut request: Asked) -> Result<Response, Unanswered> {
+        let made = table::choose(&mut request, self.headers, &self.open.instance.state).await?;
         self.trail.begin().await?;
         let (instance, gate) = (&self.open.instance, self.service.gate());
         let limits = gate.limits();
@@ -89,6 +90,9 @@ impl Call<'_> {
         };
         let answered = tokio::time::timeout(within, answering).await;
         let answer = answered.unwrap_or_else(|_| Err(late()))?;
+        if let Some(made) = made {
+            return Ok(made.response(&answer).await?);
+        }
         let document = answers::of_answer(&answer, instance);
         Ok(answers::json(&self.visibility.of_answer(&answer).show(document)))
     }

@@ -26,6 +26,9 @@
 //! | [`mock_user`] | users of the manifest, as whom admins look |
 //! | [`words`] | parameters from queries and bodies |
 //! | [`answers`] | documents, problems and files as responses |
+//! | [`form`], [`rows`], [`made_file`] | rows in the form that the caller accepts |
+//! | [`table`] | answers of metrics views and APIs in these forms |
+//! | [`compression`] | compressed bodies |
 //! | [`list`], [`watch`] | lists of resources, and streams of their changes |
 //! | [`token`] | positions in lists and streams |
 //! | [`requests`] | stored requests, whose work continues after the response |
@@ -66,11 +69,13 @@ mod body;
 mod call;
 mod caller;
 mod checkout;
+mod compression;
 #[cfg(feature = "console")]
 mod console;
 mod context;
 mod exports;
 mod files;
+mod form;
 mod guard;
 mod held;
 mod keys;
@@ -79,6 +84,7 @@ mod link;
 mod list;
 mod listen;
 mod lsp;
+mod made_file;
 mod mock_user;
 mod offered;
 mod operations;
@@ -93,6 +99,7 @@ mod service;
 mod service_routes;
 mod source;
 mod streams;
+mod table;
 mod texts;
 mod tls;
 mod token;

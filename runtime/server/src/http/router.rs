@@ -36,7 +36,7 @@ use super::service_routes::service_routes;
 use super::trail::Trail;
 use super::visibility::Visibility;
 use super::words::{self, Parameters};
-use super::{exports, guard, operations, repeats, streams};
+use super::{compression, exports, guard, operations, repeats, streams};
 
 /// Returns the routes of a service. `identify` authenticates requests by their head. There is no default, since a server
 /// without authentication lets everybody in.
@@ -79,6 +79,7 @@ pub fn router_with(service: Service, identify: impl Identify) -> Router {
         .fallback(nothing)
         .method_not_allowed_fallback(another_method)
         .layer(from_fn_with_state(context.clone(), admit))
+        .layer(compression::layer())
         .with_state(context)
 }
 

@@ -301,6 +301,8 @@ impl Runtime {
         let (store, claim) = self.catalog_of(&options, &state).await?;
         // Not before it is known that this version may write into the folder.
         Moment::End.forget(&state.path());
+        // Those of a process that was killed; nobody waits for them.
+        let _ = std::fs::remove_dir_all(state.answers());
         known.look_ahead(compiled::compiler_options(&options));
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let conditions = open::conditions();

@@ -1,15 +1,13 @@
-//! Rows for callers from elsewhere: a statement behind the fence, with a slot, a time limit and an end.
+//! Statements of callers from elsewhere: behind the fence, with a slot and a time limit.
 
 use std::time::Duration;
 
-use tokio_util::sync::{CancellationToken, DropGuard};
 use watershed_api::{Code, Problem, Request};
-use watershed_drivers::olap::{Column, Query, Rows, Value};
+use watershed_drivers::olap::Query;
 
 use super::fence;
 use super::live::Live;
 use super::place::Place as _;
-use super::problems::of_query;
 use super::questions::Asking;
 use super::reading::{Reading, Subject};
 use crate::instance::Instance;
@@ -18,17 +16,12 @@ use crate::slots::Slot;
 /// The longest time that a caller may ask for.
 pub(crate) const LONGEST_STATEMENT: Duration = Duration::from_secs(600);
 
-/// The rows of a running statement. Dropping the value stops the statement and gives its slot back.
-pub(crate) struct Answers {
-    rows: Rows,
-    _interrupt: DropGuard,
-    _slot: Slot,
-}
-
 /// A statement that a caller may run, with its slot.
 pub(crate) struct Statement {
-    query: Query,
-    slot: Slot,
+    /// The statement, with its limits.
+    pub(crate) query: Query,
+    /// The slot, which is given back when the value is dropped.
+    pub(crate) slot: Slot,
 }
 
 /// Waits for a slot, and returns the statement of a request for rows, once it is known to read outputs alone.
@@ -81,47 +74,5 @@ fn time_limit(asked_ms: Option<u64>, usual: Duration) -> Result<Duration, Proble
             let message = format!("`timeout_ms` takes 1 to {most}, not {}", asked.as_millis());
             Err(Problem::new(Code::BadArgument, message))
         }
-    }
-}
-
-/// Starts a statement, and returns its rows once their columns are known.
-///
-/// # Errors
-/// Those of the engine.
-///
-/// # Cancel safety
-/// Dropping the future gives the slot back and stops the statement.
-pub(crate) async fn answer(instance: &Instance, statement: Statement) -> Result<Answers, Problem> {
-    let cancel = CancellationToken::new();
-    let interrupt = cancel.clone().drop_guard();
-    let started = instance.engine.query(statement.query, &cancel).await;
-    Ok(Answers {
-        rows: started.map_err(|error| of_query(&error))?,
-        _interrupt: interrupt,
-        _slot: statement.slot,
-    })
-}
-
-impl Answers {
-    /// Returns the columns of the rows.
-    pub(crate) fn columns(&self) -> &[Column] {
-        self.rows.columns()
-    }
-
-    /// Returns the next rows; none at the end.
-    ///
-    /// # Errors
-    /// The problem that ended the rows.
-    ///
-    /// # Cancel safety
-    /// No row is lost when the future is dropped.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Vec<Value>>>, Problem> {
-        let next = self.rows.next().await.transpose();
-        next.map_err(|error| of_query(&error))
-    }
-
-    /// Returns true if the limit cut off rows; valid at the end.
-    pub(crate) fn truncated(&self) -> bool {
-        self.rows.truncated()
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
-use watershed_compilers::{SqlError, SqlParser as _, SqlPlace};
 use watershed_compilers::sql::{Allowed, Refused, guard, lists_tables};
+use watershed_compilers::{SqlError, SqlParser as _, SqlPlace};
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{
     Olap, Query, QueryError, SoleError, Statement, Statements as _, Value, Vocabulary, sole_statement,

@@ -173,14 +173,15 @@ impl Instance {
             guessed: None,
             columns: Vec::new(),
             rows: Vec::new(),
+            truncated: false,
         };
         let take = |reply| match reply {
             Reply::Columns(columns) => document.columns = columns,
             Reply::Rows(rows) => document.rows.extend(rows),
             _ => {}
         };
-        self.ask_with::<watershed_api::operations::ops::Query>(input, take)
-            .await?;
+        let end = self.ask_with::<watershed_api::operations::ops::Query>(input, take);
+        document.truncated = end.await?.more;
         Ok(document)
     }
 
