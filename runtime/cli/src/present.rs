@@ -3,7 +3,6 @@
 mod ends;
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -319,7 +319,6 @@ use Role::{Admin, Edit, Operate, Query, Read};
 pub const ROUTES: &[Route] = &[
     own(Method::Get, "/resources", Read, Own::List, "Lists resources, a page at a time"),
     own(Method::Get, "/resources/{kind}/{name}", Read, Own::Resource, "Shows one resource"),
-    own(Method::Get, "/resources/{kind}/{name}/rows", Query, Own::Rows, "Sends the rows of an output"),
     get::<forms::History>("/resources/{kind}/{name}/history", Read, "Tells of past runs of a resource, the latest first"),
     own(Method::Get, "/resources/{kind}/{name}/tree", Read, Own::Tree, "Shows a managed resource with its parts"),
     get::<forms::Explain>("/resources/{kind}/{name}/explain", Operate, "Tells why a resource is not running, the root cause first"),
