@@ -158,11 +158,16 @@ impl Walk<'_> {
 
     /// Checks the keys of an object: all are listed, and each value fits its part.
     fn parts(&mut self, object: &Map<String, Value>, parts: Parts) -> Result<(), Refused> {
-        for (key, value) in object.iter().filter(|(key, _)| *key != "cte_map") {
-            let known = parts.iter().chain(shapes::COMMON).find(|(name, _)| name == key);
-            match known {
-                Some((_, part)) => self.value(value, *part)?,
-                None => return self.unknown(key),
+        let is_own = |key: &str| parts.iter().any(|(name, _)| *name == key);
+        let is_known = |key: &str| is_own(key) || shapes::COMMON.iter().any(|(name, _)| *name == key);
+        if let Some(key) = object.keys().find(|key| *key != "cte_map" && !is_known(key)) {
+            return self.unknown(key);
+        }
+        // In the order of the shape, which is that of the text: the first part is told.
+        let common = shapes::COMMON.iter().filter(|(name, _)| !is_own(name));
+        for (name, part) in parts.iter().chain(common).filter(|(name, _)| *name != "cte_map") {
+            if let Some(value) = object.get(*name) {
+                self.value(value, *part)?;
             }
         }
         match object.contains_key("cte_map") {

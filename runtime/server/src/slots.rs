@@ -289,6 +289,8 @@ mod tests {
                         Some(taken) => {
                             drop(waiting.swap_remove(at));
                             held.extend(taken.ok());
+                            // Of those before, one may have got a slot since.
+                            at = 0;
                         }
                         None => at += 1,
                     }

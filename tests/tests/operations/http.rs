@@ -271,7 +271,7 @@ async fn s_api1_each_path_answers_with_the_document_and_the_code_of_its_operatio
             None => {
                 // The others have tests of their own; here they are there and say what they should.
                 let fits = matches!(response.status, 200 | 202)
-                    || route.path == "/requests/{id}" && response.status == 404
+                    || matches!(route.path, "/requests/{id}" | "/exports/{id}") && response.status == 404
                     // No request here asks for a WebSocket.
                     || route.path == "/lsp" && response.status == 400
                     // The files are those of a folder.

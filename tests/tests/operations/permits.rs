@@ -1,34 +1,13 @@
-//! What the operator permits: changes of files that may run programs, and time for questions.
+//! What the operator permits: time for questions.
 
 use std::time::Duration;
 
 use serde_json::json;
-use watershed::http::{Caller, Limits};
+use watershed::http::Limits;
 
 use crate::http::{SHOP, Served};
 use crate::project::Place;
 use crate::roles::told;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn s_api40_files_that_may_run_programs_are_changed_by_the_services_own_user_alone() {
-    let place = Place::new(&[]);
-    let served = Served::with(&place, told).await;
-    assert_eq!(served.owner.instance.trust().as_str(), "full");
-    let roles = serde_json::from_value(json!({"*": "admin"})).expect("roles");
-    let admin = Caller::with("ann", roles);
-    let refused = served
-        .service
-        .allows_edit("shop", &admin)
-        .expect_err("it is refused");
-    assert_eq!(refused.code.name(), "remote-edit-off");
-    assert_eq!(served.service.allows_edit("shop", &Caller::owner("us")), Ok(()));
-    let unknown = served
-        .service
-        .allows_edit("shed", &admin)
-        .expect_err("it is refused");
-    assert_eq!(unknown.code.name(), "unknown-name");
-    served.close().await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s_api21_a_question_that_takes_too_long_is_given_up() {

@@ -121,9 +121,11 @@ async fn s_api14_who_may_may_and_who_may_not_is_refused_and_changes_nothing() {
             }
             _ => send(served.client, route, &path, &body, &headers).await,
         };
-        // There is no request of that id, nothing in the trash of that name, and no earlier release.
-        let is_there =
-            !matches!(route.path, "/requests/{id}" | "/trash/{id}/restore") && !path.ends_with("/rollback");
+        // There is no request or file of that id, nothing in the trash of that name, and no earlier release.
+        let is_there = !matches!(
+            route.path,
+            "/requests/{id}" | "/exports/{id}" | "/trash/{id}/restore"
+        ) && !path.ends_with("/rollback");
         if matches!(answer.status, 403 | 500..) || is_there && answer.status == 404 {
             let text = String::from_utf8_lossy(&answer.body).into_owned();
             troubles.push(format!("{least} may {path}: {} {text}", answer.status));

@@ -107,7 +107,6 @@ const VALUE: Parts = &[("type", Constant), ("is_null", Plain), ("value", Constan
 
 const SELECT: Parts = &[
     ("cte_map", Plain),
-    ("modifiers", Node),
     ("select_list", Node),
     ("from_table", Node),
     ("where_clause", Node),
@@ -117,16 +116,17 @@ const SELECT: Parts = &[
     ("having", Node),
     ("sample", Of(SAMPLE)),
     ("qualify", Node),
+    ("modifiers", Node),
 ];
 
 const SET_OPERATION: Parts = &[
     ("cte_map", Plain),
-    ("modifiers", Node),
     ("setop_type", Plain),
     ("setop_all", Plain),
     ("left", Node),
     ("right", Node),
     ("children", Node),
+    ("modifiers", Node),
 ];
 
 const RECURSIVE: Parts = &[

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::at::encoded;
-use super::routes::{Method, ROUTES, Route};
+use super::routes::{Does, Method, ROUTES, Route};
 use crate::documents::{Action, ActionCall, ResourceName};
 use crate::hint::{Hint, Part};
 use crate::operations::TABLE;
@@ -130,7 +130,10 @@ impl Command {
 
     /// Returns the HTTP call that carries out the command; none if HTTP has no such call.
     fn call(&self) -> Option<ActionCall> {
-        let routes = ROUTES.iter().filter(|route| self.is_of(route));
+        // Rows are no work: who asks for them has a form for them.
+        let routes = ROUTES
+            .iter()
+            .filter(|route| self.is_of(route) && !matches!(route.does, Does::Rows(_)));
         // The output of a program has a path beside that of logs, which is known by its words.
         let is_output = ["replica", "previous"]
             .iter()

@@ -294,7 +294,7 @@ impl Writer {
         match own {
             Own::Events => Some(events()),
             Own::WriteFile | Own::WriteVariables => Some(content(
-                "text/plain",
+                "application/octet-stream",
                 json!({ "type": "string", "format": "binary" }),
             )),
             Own::RenameFile => Some(content("application/json", self.schema::<FileRename>())),

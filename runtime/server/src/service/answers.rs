@@ -38,7 +38,8 @@ pub(crate) async fn statement(
     let (sql, limit, timeout_ms) = match request {
         Request::Query(asked) => (asked.sql, asked.limit, asked.timeout_ms),
         Request::Show(asked) => match Reading::new(place.project(), &entries).show(&asked.name)? {
-            Subject::Rows { sql, .. } => (sql, Some(asked.limit), None),
+            // Without a limit all rows are asked for.
+            Subject::Rows { sql, .. } => (sql, Some(asked.limit).filter(|limit| *limit < u64::MAX), None),
             Subject::Resource(_) => {
                 let message = format!("`{}` has no rows", asked.name);
                 return Err(Problem::new(Code::WrongState, message));

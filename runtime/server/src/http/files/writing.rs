@@ -127,7 +127,12 @@ impl Locked<'_> {
     fn write_in(&self, writing: &Writing<'_>, is_there: bool, made: &mut Made) -> Result<(), Unchanged> {
         let (folder, name) = self.folder_of(writing.path, Some(made))?;
         let mode = match is_there {
-            true => Some(rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777),
+            true => match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) => Some(found.st_mode & 0o777),
+                // By hand the file was removed meanwhile.
+                Err(Errno::NOENT) => return Err(Unchanged::Stale(None)),
+                Err(error) => return Err(error.into()),
+            },
             false => None,
         };
         let unfinished = Unfinished::write(folder.as_fd(), writing, mode)?;
