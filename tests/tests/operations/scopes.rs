@@ -114,13 +114,12 @@ async fn s_api14_a_token_narrowed_to_resources_names_and_finds_no_others() {
         }
     }
     assert!(troubles.is_empty(), "{}", troubles.join("\n"));
-    // Nor by what a selection or a tree answers.
+    // Nor by what a selection answers.
     for ask in [
         "select=NAME",
         "select=NAME%2B",
         "select=tested&select=NAME",
         "exclude=NAME",
-        "tree=NAME",
     ] {
         let answer = async |name: &str| {
             let answer = get(&format!("/resources?{}", ask.replace("NAME", name))).await;

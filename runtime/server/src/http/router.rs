@@ -427,7 +427,11 @@ impl Offered {
         };
         let answered = answered.map_err(|unanswered| match unanswered {
             Unanswered::Problem(problem) => {
-                Unanswered::Problem(visibility.problem(answers::problem(problem, &open.instance)))
+                let problem = answers::problem(problem, &open.instance);
+                Unanswered::Problem(match self.route.does {
+                    Does::Rows(_) => visibility.problem_of_question(problem),
+                    _ => visibility.problem(problem),
+                })
             }
             other => other,
         })?;

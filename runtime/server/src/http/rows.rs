@@ -25,6 +25,7 @@ use super::made_file;
 use crate::forms::document::Document;
 use crate::forms::lines::Keys;
 use crate::forms::{Cell, csv};
+use crate::out::redacted;
 use crate::service::answers::{self as engine, Statement};
 use crate::service::problems::of_query;
 
@@ -51,7 +52,10 @@ impl Call<'_> {
         let Statement { query, slot } = engine::statement(instance, request, usual).await?;
         let redact = {
             let (instance, visibility) = (Arc::clone(instance), self.visibility);
-            move |problem| visibility.problem(answers::problem(problem, &instance))
+            move |problem| {
+                let problem = redacted(problem, instance.outputs.secrets());
+                visibility.problem_of_question(answers::problem(problem, &instance))
+            }
         };
         let asked = RowsAsked {
             engine: Arc::clone(&instance.engine),

@@ -88,6 +88,15 @@ impl Visibility {
         }
     }
 
+    /// Returns the problem of a caller's own question for rows: who may see all rows may read what the engine says of
+    /// the statement.
+    pub(crate) fn problem_of_question(self, problem: Problem) -> Problem {
+        match problem.code {
+            Code::ProjectError => problem,
+            _ => self.problem(problem),
+        }
+    }
+
     /// Returns the problem without hidden words: those of the engine, and those about the machine.
     pub(crate) fn problem(self, problem: Problem) -> Problem {
         let is_of_caller = match problem.code {
