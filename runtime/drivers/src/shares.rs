@@ -270,6 +270,7 @@ mod tests {
     use rand::{Rng as _, SeedableRng as _};
 
     use super::*;
+    use futures::future::BoxFuture;
 
     fn slots(number: usize) -> Slots {
         Slots::new(NonZeroUsize::new(number).unwrap())
@@ -359,7 +360,7 @@ mod tests {
                 .collect();
             let shares: Vec<Share> = weights.iter().map(|one| slots.share(weight(*one))).collect();
             let mut held: Vec<(usize, Slot)> = Vec::new();
-            let mut waiting: Vec<(usize, std::pin::Pin<Box<dyn Future<Output = Slot> + '_>>)> = Vec::new();
+            let mut waiting: Vec<(usize, BoxFuture<'_, Slot>)> = Vec::new();
             let mut used = vec![0_u64; shares.len()];
             for step in 0..2_000 {
                 // In the second half everybody always wants more.
