@@ -73,6 +73,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/instances/{instance}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compiles unsaved texts over the project's files, and changes nothing */
+        post: operations["post_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/checkout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Fetches the project's files from its git repository */
+        post: operations["post_checkout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances/{instance}/diagnostics": {
         parameters: {
             query?: never;
@@ -141,6 +175,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/instances/{instance}/exports/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends the file of a report, also to who has its signed address */
+        get: operations["get_exports_id"];
+        put?: never;
+        post?: never;
+        /** Ends the address of a report's file */
+        delete: operations["delete_exports_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances/{instance}/files": {
         parameters: {
             query?: never;
@@ -158,6 +210,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/instances/{instance}/files/.env": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Replaces the project's variables, which nobody reads */
+        put: operations["put_files_env"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances/{instance}/files/{path}": {
         parameters: {
             query?: never;
@@ -167,9 +236,11 @@ export interface paths {
         };
         /** Shows one file of the project */
         get: operations["get_files_path"];
-        put?: never;
+        /** Writes one file of the project */
+        put: operations["put_files_path"];
         post?: never;
-        delete?: never;
+        /** Deletes one file of the project */
+        delete: operations["delete_files_path"];
         options?: never;
         head?: never;
         patch?: never;
@@ -218,6 +289,23 @@ export interface paths {
         };
         /** Tells of past runs of all resources, the latest first */
         get: operations["get_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/lsp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Connects an editor to the project's language server, as a WebSocket */
+        get: operations["get_lsp"];
         put?: never;
         post?: never;
         delete?: never;
@@ -288,6 +376,40 @@ export interface paths {
         get: operations["get_public_path"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks the project's outputs one question in SQL */
+        post: operations["post_query"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/rename-file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Renames one file of the project */
+        post: operations["post_rename_file"];
         delete?: never;
         options?: never;
         head?: never;
@@ -373,6 +495,23 @@ export interface paths {
         put?: never;
         /** Ends the run of a resource */
         post: operations["post_resources_kind_name_cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/resources/{kind}/{name}/compiled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows the SQL of a model as the engine gets it */
+        get: operations["get_resources_kind_name_compiled"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -594,6 +733,23 @@ export interface paths {
         put?: never;
         /** Goes back to an earlier release of a service */
         post: operations["post_resources_kind_name_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/resources/{kind}/{name}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends the rows of a resource */
+        get: operations["get_resources_kind_name_rows"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1158,11 +1314,38 @@ export interface components {
          * @enum {string}
          */
         Checked: "folder" | "catalog" | "engine" | "trash" | "files";
+        /** @description A fetch of a project's files from its git repository. */
+        Checkout: {
+            /** @description Id of the commit whose files are in place. */
+            commit: string;
+            /** @description True if the files are others than before. */
+            is_changed: boolean;
+            /** @description Name and version of this form: `watershed.checkout/1`. */
+            schema: string;
+        };
+        /** @description A column of a query's result. */
+        Column: {
+            /** @description Name of the column. */
+            name: string;
+            /** @description Type of the column, as the engine names it. */
+            type: string;
+        };
         /**
          * @description The command that wrote a document.
          * @enum {string}
          */
         Command: "run" | "start" | "validate" | "status" | "reconcile" | "refresh" | "approve" | "retry";
+        /** @description The SQL of a resource as it is sent to the engine. */
+        CompileDocument: {
+            /** @description Name of the connector that the SQL runs on. */
+            connector: string;
+            /** @description Kind and name of the resource. */
+            resource: components["schemas"]["ResourceName"];
+            /** @description Name and version of this form: `watershed.compile/1`. */
+            schema: string;
+            /** @description Compiled SQL statement. */
+            sql: string;
+        };
         /** @description A finding in a file, with its place. */
         Diagnostic: {
             /** @description Stable code of the finding, for programs. */
@@ -1309,6 +1492,8 @@ export interface components {
             /** @description True if the engine keeps only a weaker form of the guarantee. */
             weaker: boolean;
         };
+        /** @description Body of a request to evaluate an alert, also if nothing that the alert reads has changed. */
+        Evaluate: Record<string, never>;
         /** @description The receipt for events that were accepted and stored. */
         EventsTaken: {
             /**
@@ -1380,6 +1565,23 @@ export interface components {
             /** @description Retry policy in force; null if failures are not retried. */
             retry?: components["schemas"]["Retry"] | null;
         };
+        /** @description A change of a file that was made, with the mistakes in the file. */
+        FileChange: {
+            /** @description Mistakes in the file, by place. */
+            diagnostics: components["schemas"]["Diagnostic"][];
+            /** @description ETag of the content; null if the file is gone or is one that nobody reads. */
+            etag?: string | null;
+            /** @description True if the project's files were compiled and their declarations applied; otherwise the work goes on. */
+            is_applied: boolean;
+            /** @description Reason why the files' declarations were not applied; null if they were applied. */
+            not_applied?: components["schemas"]["ResourceError"] | null;
+            /** @description Path of the file, relative to the project's folder. */
+            path: string;
+            /** @description Id of the change, which the causes in the history name; null if nothing was changed. */
+            request?: string | null;
+            /** @description Name and version of this form: `watershed.file-change/1`. */
+            schema: string;
+        };
         /** @description A file of a project, with its size and the resources that it declares. */
         FileEntry: {
             /**
@@ -1393,6 +1595,20 @@ export interface components {
             etag?: string | null;
             /** @description Path relative to the project's folder, with `/` as the separator. */
             path: string;
+        };
+        /** @description A request to rename a file of a project. */
+        FileRename: {
+            /** @description Path of the file, relative to the project's folder. */
+            from: string;
+            /** @description New path of the file. No file may have this path. */
+            to: string;
+        };
+        /** @description Unsaved texts to compile over the files of a project. */
+        FileTexts: {
+            /** @description Text of each file by path, in the place of the file's own; null for a file that is to be seen as deleted. */
+            files: {
+                [key: string]: string | null;
+            };
         };
         /** @description The files of a project: project files and Markdown pages. */
         FilesDocument: {
@@ -1654,12 +1870,21 @@ export interface components {
             operations?: string[] | null;
             /** @description Name of the caller in the history and the audit log. */
             principal: string;
+            /** @description Instances with the trust `full` whose files callers other than the service's user may change. */
+            remote_edit?: string[];
             /** @description Roles that the caller has on all instances. */
             roles: components["schemas"]["Role"][];
             /** @description Name and version of this form: `watershed.me/1`. */
             schema: string;
             /** @description The only resources that a narrowed token is for, in the language of the command line; empty for all. */
             select?: string[];
+            /**
+             * @description Rights of the project's files, of each open instance on which the caller has a role.
+             * @default {}
+             */
+            trust: {
+                [key: string]: components["schemas"]["Trust"];
+            };
         };
         /** @description The bounds of a metrics view's time dimension, over the rows that the viewer may see. */
         MetricsBoundsDocument: {
@@ -2193,6 +2418,23 @@ export interface components {
              */
             loop_lag_longest_us: number;
         };
+        /** @description Body of a question in SQL. */
+        QueryForm: {
+            /**
+             * Format: uint64
+             * @description Maximum number of rows; null for all.
+             * @default null
+             */
+            limit: number | null;
+            /** @description One SELECT, DESCRIBE, SUMMARIZE or SHOW, over outputs of the project. */
+            sql: string;
+            /**
+             * Format: uint64
+             * @description Time limit of the statement, in milliseconds: 60,000 by default, at most 600,000.
+             * @default null
+             */
+            timeout_ms: number | null;
+        };
         /**
          * @description Why a run was asked for.
          * @enum {string}
@@ -2450,6 +2692,19 @@ export interface components {
             resource: components["schemas"]["ResourceName"];
             /** @description Time at which the cause ends without intervention; null if there is no such time. */
             until?: components["schemas"]["Time"] | null;
+        };
+        /** @description Rows as they are streamed, with the outcome at the end. */
+        RowsDocument: {
+            /** @description Columns of the rows, in order. */
+            columns: components["schemas"]["Column"][];
+            /** @description Problem that ended the rows early; absent if all rows are there. */
+            error?: components["schemas"]["ProblemDocument"] | null;
+            /** @description Rows of the result. Integers beyond 2^53, decimals and times are strings. */
+            rows: unknown[][];
+            /** @description Name and version of this form: `watershed.query/1`. */
+            schema: string;
+            /** @description True if a limit cut off rows; absent after an error. */
+            truncated?: boolean | null;
         };
         /** @description The state of a project's resources, and the work that a command did. */
         RunDocument: {
@@ -3187,6 +3442,77 @@ export interface operations {
             };
         };
     };
+    post_check: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FileTexts"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiagnosticsDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    post_checkout: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `sha256=` and the HMAC of the body under the configured secret, in the place of other authentication. */
+                "X-Hub-Signature-256"?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkout"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_diagnostics: {
         parameters: {
             query?: never;
@@ -3320,6 +3646,86 @@ export interface operations {
             };
         };
     };
+    get_exports_id: {
+        parameters: {
+            query?: {
+                /** @description The signature of the file's address, which lets its holder in without a role. */
+                signature?: string;
+            };
+            header?: {
+                /** @description The ETag of the version that the caller has, which is answered with 304. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                instance: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file as it is. */
+            200: {
+                headers: {
+                    /** @description The version. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The version is the one of `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_exports_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                instance: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address leads nowhere. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_files: {
         parameters: {
             query?: never;
@@ -3338,6 +3744,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FilesDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    put_files_env: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `*` writes only where there is no such file. */
+                "If-None-Match"?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileChange"];
                 };
             };
             /** @description The reason why there is no answer. */
@@ -3383,6 +3829,86 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    put_files_path: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version that is replaced or deleted. */
+                "If-Match"?: string;
+                /** @description `*` writes only where there is no such file. */
+                "If-None-Match"?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                instance: string;
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileChange"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_files_path: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version that is replaced or deleted. */
+                "If-Match"?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                instance: string;
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileChange"];
+                };
             };
             /** @description The reason why there is no answer. */
             default: {
@@ -3503,6 +4029,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HistoryDocument"];
                 };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_lsp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection is a WebSocket. */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The reason why there is no answer. */
             default: {
@@ -3665,6 +4220,94 @@ export interface operations {
             };
         };
     };
+    post_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueryForm"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowsDocument"];
+                    "application/jsonl": string;
+                    "application/vnd.apache.arrow.stream": string;
+                    "application/vnd.apache.parquet": string;
+                    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": string;
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            /** @description None of the accepted media types is a form of rows. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    post_rename_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version that is renamed. */
+                "If-Match"?: string;
+                /** @description A text of the caller's: the first answer to it is given again for 24 hours, and nothing is done twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FileRename"];
+            };
+        };
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileChange"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_requests_id: {
         parameters: {
             query?: never;
@@ -3750,7 +4393,7 @@ export interface operations {
     get_resources_kind_name: {
         parameters: {
             query?: {
-                /** @description What is added: `spec`, `state`. */
+                /** @description What is added: `spec`, `state`, `checks` (results of a service's checks). */
                 include?: string[];
                 /** @description The keys that are wanted; all if there is none. */
                 fields?: string[];
@@ -3869,6 +4512,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OperateDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_resources_kind_name_compiled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+                kind: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompileDocument"];
                 };
             };
             /** @description The reason why there is no answer. */
@@ -4431,6 +5107,55 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["OperateDocument"];
                 };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_resources_kind_name_rows: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of rows; absent for all. */
+                limit?: number | null;
+            };
+            header?: never;
+            path: {
+                instance: string;
+                kind: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowsDocument"];
+                    "application/jsonl": string;
+                    "application/vnd.apache.arrow.stream": string;
+                    "application/vnd.apache.parquet": string;
+                    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": string;
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            /** @description None of the accepted media types is a form of rows. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The reason why there is no answer. */
             default: {
