@@ -97,6 +97,10 @@ const LISTED: &[(&str, &str)] = &[
         "hints: what to write in `init_sql`",
     ),
     (
+        "compilers/src/sql/guard/shapes.rs",
+        "names of the engine's parse tree, and no statement",
+    ),
+    (
         "runtime/metrics/src/sql/write.rs",
         "the writer of planned trees, which asks the dialect for names, constants and types",
     ),

@@ -1,4 +1,4 @@
-//! What the operator permits: time for questions.
+//! Time limits of questions, as the operator sets them.
 
 use std::time::Duration;
 

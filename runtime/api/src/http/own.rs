@@ -265,23 +265,6 @@ pub struct InstanceEntry {
     pub problem: Option<ProblemDocument>,
 }
 
-/// Rows as they are streamed, with the outcome at the end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RowsDocument {
-    /// Name and version of this form: `watershed.query/1`.
-    pub schema: String,
-    /// Columns of the rows, in order.
-    pub columns: Vec<Column>,
-    /// Rows of the result. Integers beyond 2^53, decimals and times are strings.
-    pub rows: Vec<Vec<Value>>,
-    /// True if a limit cut off rows; absent after an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truncated: Option<bool>,
-    /// Problem that ended the rows early; absent if all rows are there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ProblemDocument>,
-}
-
 /// A problem in the form of RFC 9457.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProblemDocument {

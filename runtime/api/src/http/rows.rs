@@ -1,11 +1,12 @@
 //! Inputs of paths that stream rows.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::at::At;
 use super::forms::Form;
-use super::own::RowsDocument;
+use crate::documents::Column;
 use crate::operations::ops;
 use crate::request::{QueryRequest, ShowRequest};
 
@@ -56,4 +57,21 @@ impl Form for Rows {
             limit: self.limit.unwrap_or(u64::MAX),
         }
     }
+}
+
+/// Rows as they are streamed, with the outcome at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RowsDocument {
+    /// Name and version of this form: `watershed.query/1`.
+    pub schema: String,
+    /// Columns of the rows, in order.
+    pub columns: Vec<Column>,
+    /// Rows of the result. Integers beyond 2^53, decimals and times are strings.
+    pub rows: Vec<Vec<Value>>,
+    /// True if a limit cut off rows; absent after an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    /// Problem that ended the rows early; absent if all rows are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
 }

@@ -188,6 +188,53 @@ impl Call<'_> {
             }
             Own::Tree => self.tree(word("kind"), word("name")),
             Own::Diagnostics => self.diagnostics().await,
+            Own::Watch => {
+                let last = self.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+                Ok(watch::stream(
+                    self.open,
+                    (self.visibility, self.scope.clone()),
+                    query,
+                    last,
+                    &self.open.ending,
+                )
+                .await?)
+            }
+            Own::Request => {
+                let asker = self.caller.narrowing().map(|_| self.caller.name());
+                let request = self
+                    .open
+                    .requests
+                    .of(asker, word("id"), self.service.base())
+                    .await?;
+                Ok(answers::json(&self.shown(request)))
+            }
+            Own::Backup => {
+                let words = words::body(&read(body, self.service.gate()).await?)?;
+                self.trail.begin().await?;
+                match words.as_object().is_some_and(serde_json::Map::is_empty) {
+                    true => self.backup().await,
+                    false => Err(Problem::new(Code::BadArgument, "a backup takes nothing").into()),
+                }
+            }
+            Own::Events => self.events(body).await,
+            Own::Export => exports::answer(self.open, word("id"), &self.place, self.headers).await,
+            Own::Revoke => {
+                self.trail.begin().await?;
+                exports::revoke(self.open, word("id")).await
+            }
+            of_files => self.files(of_files, path, body).await,
+        }
+    }
+
+    /// Carries out a call that is about the project's files.
+    async fn files(
+        &self,
+        own: Own,
+        path: &HashMap<String, String>,
+        body: Body,
+    ) -> Result<Response, Unanswered> {
+        let word = |name: &str| path.get(name).map(String::as_str).unwrap_or_default();
+        match own {
             Own::Files => Ok(answers::json(&files::list(&self.open.instance).await?)),
             Own::File => {
                 let bytes = files::read(&self.open.instance, word("path"), self.raw).await?;
@@ -249,40 +296,7 @@ impl Call<'_> {
                 response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
                 Ok(response)
             }
-            Own::Watch => {
-                let last = self.headers.get("last-event-id").and_then(|id| id.to_str().ok());
-                Ok(watch::stream(
-                    self.open,
-                    (self.visibility, self.scope.clone()),
-                    query,
-                    last,
-                    &self.open.ending,
-                )
-                .await?)
-            }
-            Own::Request => {
-                let asker = self.caller.narrowing().map(|_| self.caller.name());
-                let request = self
-                    .open
-                    .requests
-                    .of(asker, word("id"), self.service.base())
-                    .await?;
-                Ok(answers::json(&self.shown(request)))
-            }
-            Own::Backup => {
-                let words = words::body(&read(body, self.service.gate()).await?)?;
-                self.trail.begin().await?;
-                match words.as_object().is_some_and(serde_json::Map::is_empty) {
-                    true => self.backup().await,
-                    false => Err(Problem::new(Code::BadArgument, "a backup takes nothing").into()),
-                }
-            }
-            Own::Events => self.events(body).await,
-            Own::Export => exports::answer(self.open, word("id"), &self.place, self.headers).await,
-            Own::Revoke => {
-                self.trail.begin().await?;
-                exports::revoke(self.open, word("id")).await
-            }
+            _ => Err(Problem::new(Code::Defect, "the path is not about files").into()),
         }
     }
 

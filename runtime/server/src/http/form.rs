@@ -1,11 +1,15 @@
 //! Forms of rows: the choice of one by the header `Accept`.
 
-use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{ACCEPT, CONTENT_DISPOSITION};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
 use watershed_api::{Code, Problem};
 use watershed_drivers::olap::FileFormat;
 
 use super::answers::Unanswered;
+
+/// Header, or trailer of a longer answer, that marks rows which a limit cut off.
+pub(super) const TRUNCATED: HeaderName = HeaderName::from_static("watershed-truncated");
 
 /// A form of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +128,32 @@ pub(super) fn choose(headers: &HeaderMap, offered: &[Form]) -> Result<Chosen, Un
     })
 }
 
+/// Names the file as which a browser keeps a response; JSON is shown instead.
+pub(super) fn name_file(response: &mut Response, name: &str, form: Form) {
+    let name = file_name(name, form);
+    if form != Form::Json
+        && let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""))
+    {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+}
+
+/// Returns the header that marks rows which a limit cut off.
+pub(super) fn truncated() -> HeaderMap {
+    HeaderMap::from_iter([(TRUNCATED, HeaderValue::from_static("true"))])
+}
+
+/// Returns the name of a file of rows: letters, digits, `.`, `-` and `_` alone, of bounded length.
+fn file_name(name: &str, form: Form) -> String {
+    let safe = |sign: char| match sign {
+        sign if sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_') => sign,
+        _ => '_',
+    };
+    let stem: String = name.chars().take(100).map(safe).collect();
+    let stem = if stem.is_empty() { "rows" } else { &stem };
+    format!("{stem}.{}", form.extension())
+}
+
 /// A media range of `Accept`.
 struct Range<'a> {
     kind: &'a str,
@@ -174,7 +204,6 @@ fn thousandths(text: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
 
     fn accept(value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(value))])
@@ -231,5 +260,13 @@ mod tests {
                 other => panic!("{value}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn s_api25_names_of_files_have_no_signs_that_end_a_header_or_a_folder() {
+        assert_eq!(file_name("daily orders", Form::Csv), "daily_orders.csv");
+        assert_eq!(file_name("../a\"b\r\n;é", Form::Xlsx), "___a_b____.xlsx");
+        assert_eq!(file_name("", Form::Parquet), "rows.parquet");
+        assert_eq!(file_name(&"x".repeat(500), Form::Arrow).len(), 107);
     }
 }

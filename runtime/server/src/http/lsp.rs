@@ -27,13 +27,12 @@ use self::remote::Remote;
 use super::answers::Unanswered;
 use super::caller::Caller;
 use super::limits::{Gate, OpenStream};
+use super::service::MOST_EDITORS;
 use super::{guard, streams};
 use crate::instance::Instance;
 
 /// The largest message, in bytes: that of the language server.
 const MOST_BYTES: usize = 32 << 20;
-/// The most editors that are connected to an instance: each has a thread and a compilation of the project's files.
-pub(super) const MOST_EDITORS: usize = 16;
 /// The most messages that wait for the server, or for the editor.
 const MOST_WAITING: usize = 16;
 /// The interval at which the editor is asked whether it is still there.

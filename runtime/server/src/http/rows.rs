@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_DISPOSITION, TRAILER};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::HeaderValue;
+use axum::http::header::TRAILER;
 use axum::response::Response;
 use futures::stream;
 use http_body_util::StreamBody;
@@ -20,7 +20,7 @@ use watershed_drivers::olap::{ArrowStream, Olap, Query, QueryError, Rows};
 
 use super::answers::{self, of_type};
 use super::call::{Call, Unanswered};
-use super::form::{self, Chosen, Form};
+use super::form::{self, Chosen, Form, TRUNCATED, name_file, truncated};
 use super::made_file;
 use crate::forms::document::Document;
 use crate::forms::lines::Keys;
@@ -31,9 +31,6 @@ use crate::service::problems::of_query;
 
 /// Bytes that are collected before the response begins. A smaller answer is sent whole, and its error has a status.
 const FIRST_BYTES: usize = 64 << 10;
-
-/// Header, or trailer of a longer answer, that marks rows which a limit cut off.
-const TRUNCATED: HeaderName = HeaderName::from_static("watershed-truncated");
 
 /// Time after which a reader that takes nothing is ended: an open read keeps the engine's file from shrinking.
 const TAKES_NOTHING: Duration = Duration::from_secs(30);
@@ -113,16 +110,6 @@ pub(super) async fn respond(
     Ok(response)
 }
 
-/// Names the file as which a browser keeps a response; JSON is shown instead.
-pub(super) fn name_file(response: &mut Response, name: &str, form: Form) {
-    let name = file_name(name, form);
-    if form != Form::Json
-        && let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""))
-    {
-        response.headers_mut().insert(CONTENT_DISPOSITION, name);
-    }
-}
-
 async fn stream_rows(
     asked: RowsAsked,
     chosen: Chosen,
@@ -185,11 +172,6 @@ async fn pump(mut sending: Sending, sender: mpsc::Sender<io::Result<Frame<Bytes>
             return;
         }
     }
-}
-
-/// Returns the header that marks rows which a limit cut off.
-pub(super) fn truncated() -> HeaderMap {
-    HeaderMap::from_iter([(TRUNCATED, HeaderValue::from_static("true"))])
 }
 
 /// The rest of a response, behind its first bytes.
@@ -350,28 +332,4 @@ fn write<C: Cell>(out: &mut Vec<u8>, keys: Option<&Keys>, rows: &[Vec<C>]) -> Re
 fn unwritten(error: &io::Error) -> QueryError {
     let message = format!("the rows can't be written: {error}");
     watershed_drivers::olap::Failure::Fatal { message }.into()
-}
-
-/// Returns the name of a file of rows: letters, digits, `.`, `-` and `_` alone, of bounded length.
-fn file_name(name: &str, form: Form) -> String {
-    let safe = |sign: char| match sign {
-        sign if sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_') => sign,
-        _ => '_',
-    };
-    let stem: String = name.chars().take(100).map(safe).collect();
-    let stem = if stem.is_empty() { "rows" } else { &stem };
-    format!("{stem}.{}", form.extension())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn s_api25_names_of_files_have_no_signs_that_end_a_header_or_a_folder() {
-        assert_eq!(file_name("daily orders", Form::Csv), "daily_orders.csv");
-        assert_eq!(file_name("../a\"b\r\n;é", Form::Xlsx), "___a_b____.xlsx");
-        assert_eq!(file_name("", Form::Parquet), "rows.parquet");
-        assert_eq!(file_name(&"x".repeat(500), Form::Arrow).len(), 107);
-    }
 }

@@ -18,7 +18,6 @@ use super::caller::Caller;
 use super::files;
 use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
-use super::lsp::MOST_EDITORS;
 use super::requests::Requests;
 use super::source::Source;
 use super::texts::Texts;
@@ -27,6 +26,9 @@ use crate::instance::Instance;
 use crate::report::health::own_error;
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::{Hidden, hints};
+
+/// The most editors that are connected to an instance: each has a thread and a compilation of the project's files.
+pub(super) const MOST_EDITORS: usize = 16;
 
 /// The instances that a process serves over HTTP, by name. Clones share them.
 #[derive(Clone)]

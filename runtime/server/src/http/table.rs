@@ -7,9 +7,8 @@ use watershed_api::answers::{CallAnswer, MetricsAnswer, MetricsColumn};
 use watershed_api::{Answer, Code, Problem, Request};
 
 use super::answers::{Unanswered, of_type};
-use super::form::{self, Chosen, Form};
+use super::form::{self, Chosen, Form, name_file, truncated};
 use super::made_file::{MadeFile, Place};
-use super::rows::{name_file, truncated};
 use crate::forms::csv;
 use crate::forms::lines::Keys;
 use crate::state_folder::StateFolder;

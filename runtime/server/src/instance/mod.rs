@@ -286,14 +286,10 @@ impl Runtime {
         let engine = open::engine(&options, &state, Access::ReadWrite);
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
-        let outputs = Arc::new(
-            Outputs::new(Arc::clone(&engine), state.proof())
-                .await
-                .with_secrets(secrets.clone())
-                .with_chosen(choice.chosen.clone())
-                .with_sandbox(sandbox(&options, &state))
-                .with_egress(options.egress.clone()),
-        );
+        let outputs = Outputs::new(Arc::clone(&engine), state.proof()).await;
+        let outputs = open::outputs(outputs, &options, secrets.clone());
+        let outputs = outputs.with_chosen(choice.chosen.clone());
+        let outputs = Arc::new(outputs.with_sandbox(sandbox(&options, &state)));
         refuse_damage(&*engine, &outputs, options.files).await?;
         let jobs = open::jobs(&options, &state);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
@@ -301,8 +297,7 @@ impl Runtime {
         let (store, claim) = self.catalog_of(&options, &state).await?;
         // Not before it is known that this version may write into the folder.
         Moment::End.forget(&state.path());
-        // Those of a process that was killed; nobody waits for them.
-        let _ = std::fs::remove_dir_all(state.answers());
+        open::remove_answers(&state);
         known.look_ahead(compiled::compiler_options(&options));
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let conditions = open::conditions();

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use watershed_drivers::duckdb::{self, Engine};
 use watershed_drivers::olap::{Access, Conditions, Olap};
 use watershed_drivers::sandbox::Sandbox;
+use watershed_outputs::Outputs;
+use watershed_outputs::secrets::Secrets;
 
 use super::{Options, extensions};
 use crate::state_folder::StateFolder;
@@ -64,4 +66,15 @@ pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
     options
         .sandbox
         .then(|| Sandbox::new([options.root.clone(), state.path()]))
+}
+
+/// Gives the outputs of a project their secrets, and the policy of outgoing connections.
+pub(crate) fn outputs(outputs: Outputs, options: &Options, secrets: Secrets) -> Outputs {
+    outputs.with_secrets(secrets).with_egress(options.egress.clone())
+}
+
+/// Removes the files that a killed process has made for answers, for which nobody waits any more.
+pub(crate) fn remove_answers(state: &StateFolder) {
+    // A folder that stays is removed at the next start.
+    let _ = std::fs::remove_dir_all(state.answers());
 }

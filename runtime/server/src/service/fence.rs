@@ -19,7 +19,7 @@ use super::problems::of_query;
 use crate::report::{Entry, kinds};
 
 /// The mistake of a statement with a part that callers may not use.
-const NOT_ALLOWED_SQL: &str = "not-allowed-sql";
+const NOT_ALLOWED_SQL_CODE: &str = "not-allowed-sql";
 
 /// Time limit for listing the project's macros.
 const LISTING: Duration = Duration::from_secs(30);
@@ -88,7 +88,7 @@ fn misspelt(sql: &str, message: &str, place: SqlPlace) -> Problem {
 }
 
 fn refused(message: &str, at: Option<usize>, hint: Option<&str>) -> Problem {
-    let problem = Problem::new(Code::NotAllowed, message).at(NOT_ALLOWED_SQL, at);
+    let problem = Problem::new(Code::NotAllowed, message).at(NOT_ALLOWED_SQL_CODE, at);
     match hint {
         Some(hint) => problem.hint(hint),
         None => problem,
