@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::actions::actions;
 use crate::documents::{
-    Action, Column, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time, Trust,
+    Action, Diagnostic, Health, ResourceDocument, ResourceError, ResourceName, Time, Trust,
 };
 use crate::hint::Hint;
 use crate::problem::{Mistake, Problem};
