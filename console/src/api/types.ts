@@ -2698,7 +2698,7 @@ export interface components {
             /** @description Columns of the rows, in order. */
             columns: components["schemas"]["Column"][];
             /** @description Problem that ended the rows early; absent if all rows are there. */
-            error?: components["schemas"]["ProblemDocument"] | null;
+            error?: unknown;
             /** @description Rows of the result. Integers beyond 2^53, decimals and times are strings. */
             rows: unknown[][];
             /** @description Name and version of this form: `watershed.query/1`. */
