@@ -6,6 +6,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Event, Limits, Select, Uid};
 use watershed_proto::ServiceSpec;
@@ -31,6 +32,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn supervise(folder: &Path, commands: &[String]) -> Result<(), Box<dyn Error>> {
+    // Before anything is told: whoever reads that may interrupt at once.
+    let mut interrupts = signal(SignalKind::interrupt())?;
     let state = folder.join("state");
     std::fs::create_dir_all(&state)?;
     let processes = LocalProcesses {
@@ -61,12 +64,11 @@ async fn supervise(folder: &Path, commands: &[String]) -> Result<(), Box<dyn Err
     }
     let mut changes = controller.watch(controller.list(Select::all()).revision);
     let mut told = BTreeMap::new();
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         tell(&controller, &mut told)?;
         tokio::select! {
             change = changes.next() => if matches!(change, None | Some(Event::Lagged)) { break },
-            interrupted = &mut interrupted => break interrupted?,
+            _ = interrupts.recv() => break,
         }
     }
     workloads.leave();
