@@ -1,47 +1,22 @@
 //! Slots for readers: how many statements of callers run at once, in a process with several instances.
 //!
-//! Readers have slots of their own, so that they hold up no build. A free slot goes to the instance with the fewest running
-//! statements, and within an instance to whoever has waited longest; so an instance that floods the queue delays its own
-//! callers. The queue is bounded for each instance too: one that fills its part refuses its own callers alone.
+//! Readers have slots of their own, so that they hold up no build. They are divided among the instances as those of builds
+//! are, so an instance that floods the queue delays its own callers. The queue is bounded for each instance: one that fills
+//! its part refuses its own callers alone.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tokio::sync::oneshot;
 use watershed_api::{Code, Problem};
-use watershed_locks::Unpoisoned as _;
+use watershed_drivers::shares::{self, Share};
 
 /// The most statements of one instance that wait: a queue beyond patience helps nobody.
 pub(crate) const MOST_WAITING: usize = 64;
 
 /// The slots of a process. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Pool(Arc<Shared>);
-
-struct Shared {
-    most: usize,
-    next_id: AtomicU64,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    running: usize,
-    members: BTreeMap<u64, Member>,
-    turns: u64,
-}
-
-/// The part of one instance.
-#[derive(Default)]
-struct Member {
-    running: usize,
-    waiting: VecDeque<oneshot::Sender<Slot>>,
-    /// The turn in which the instance last got a slot.
-    last_turn: u64,
-    refused: u64,
-}
+pub(crate) struct Pool(shares::Slots);
 
 impl Default for Pool {
     fn default() -> Self {
@@ -52,39 +27,56 @@ impl Default for Pool {
 impl Pool {
     /// Returns a number of slots.
     pub(crate) fn new(most: usize) -> Self {
-        Self(Arc::new(Shared {
-            most: most.max(1),
-            next_id: AtomicU64::new(0),
-            state: Mutex::default(),
-        }))
+        Self(shares::Slots::new(
+            NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN),
+        ))
     }
 
     /// Returns the part of a further instance.
     pub(crate) fn join(&self) -> Slots {
-        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
-        self.0
-            .state
-            .lock()
-            .unpoisoned()
-            .members
-            .insert(id, Member::default());
         Slots {
-            pool: self.clone(),
-            id,
+            share: self.0.share(NonZeroU32::MIN),
+            running: Arc::default(),
+            waiting: Arc::default(),
+            refused: AtomicU64::new(0),
         }
     }
 }
 
-/// The part of one instance in the slots of a process, which ends when the value is dropped.
+/// The part of one instance in the slots of a process, which ends when the value and its slots are dropped.
 pub(crate) struct Slots {
-    pool: Pool,
-    id: u64,
+    share: Share,
+    running: Arc<AtomicUsize>,
+    waiting: Arc<AtomicUsize>,
+    refused: AtomicU64,
 }
 
 /// A slot, which is given back when the value is dropped.
 pub(crate) struct Slot {
-    /// The pool and the instance to whose numbers the slot belongs; none once it was given back.
-    of: Option<(Pool, u64)>,
+    _slot: shares::Slot,
+    _running: Counted,
+}
+
+/// One of those who are counted, until the value is dropped.
+struct Counted {
+    among: Arc<AtomicUsize>,
+    /// The number of those who were counted before.
+    before: usize,
+}
+
+impl Counted {
+    fn among(among: &Arc<AtomicUsize>) -> Self {
+        Self {
+            before: among.fetch_add(1, Ordering::AcqRel),
+            among: Arc::clone(among),
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.among.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Numbers of an instance's readers.
@@ -107,102 +99,25 @@ impl Slots {
     /// # Cancel safety
     /// Dropping the future gives the place in the queue back.
     pub(crate) async fn take(&self) -> Result<Slot, Problem> {
-        let granted = {
-            let mut state = self.pool.0.state.lock().unpoisoned();
-            let member = state.members.entry(self.id).or_default();
-            // Whoever hung up waits no more.
-            member.waiting.retain(|waiting| !waiting.is_closed());
-            if member.waiting.len() >= MOST_WAITING {
-                member.refused += 1;
-                let message = format!("{MOST_WAITING} questions wait already");
-                return Err(Problem::new(Code::Busy, message).hint("ask again later"));
-            }
-            let (sender, receiver) = oneshot::channel();
-            member.waiting.push_back(sender);
-            receiver
-        };
-        self.pool.grant();
-        let gone = |_| Problem::new(Code::Stopping, "the project is being closed");
-        granted.await.map_err(gone)
+        let waiting = Counted::among(&self.waiting);
+        if waiting.before >= MOST_WAITING {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            let message = format!("{MOST_WAITING} questions wait already");
+            return Err(Problem::new(Code::Busy, message).hint("ask again later"));
+        }
+        let slot = self.share.take().await;
+        Ok(Slot {
+            _slot: slot,
+            _running: Counted::among(&self.running),
+        })
     }
 
     /// Returns the numbers of the instance's readers.
     pub(crate) fn readers(&self) -> Readers {
-        let state = self.pool.0.state.lock().unpoisoned();
-        let member = state.members.get(&self.id);
         Readers {
-            running: member.map_or(0, |member| member.running),
-            waiting: member.map_or(0, |member| {
-                member
-                    .waiting
-                    .iter()
-                    .filter(|waiting| !waiting.is_closed())
-                    .count()
-            }),
-            refused: member.map_or(0, |member| member.refused),
-        }
-    }
-}
-
-impl Drop for Slots {
-    fn drop(&mut self) {
-        let mut state = self.pool.0.state.lock().unpoisoned();
-        // Slots that are still held count among all, and belong to nobody.
-        state.members.remove(&self.id);
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        if let Some((pool, id)) = self.of.take() {
-            pool.count_as_free(id);
-            pool.grant();
-        }
-    }
-}
-
-impl Pool {
-    /// Gives free slots to those who wait.
-    fn grant(&self) {
-        while let Some((id, waiting)) = self.next() {
-            let slot = Slot {
-                of: Some((self.clone(), id)),
-            };
-            // A slot that nobody takes is given on by this loop, and not by its drop within the loop.
-            if let Err(mut slot) = waiting.send(slot) {
-                slot.of = None;
-                self.count_as_free(id);
-            }
-        }
-    }
-
-    /// Takes the next one who waits, if a slot is free, and counts it as running.
-    fn next(&self) -> Option<(u64, oneshot::Sender<Slot>)> {
-        let mut state = self.0.state.lock().unpoisoned();
-        if state.running >= self.0.most {
-            return None;
-        }
-        let waiting = state
-            .members
-            .iter()
-            .filter(|(_, member)| !member.waiting.is_empty());
-        let least = waiting.min_by_key(|(_, member)| (member.running, member.last_turn));
-        let id = *least?.0;
-        state.turns += 1;
-        state.running += 1;
-        let turn = state.turns;
-        let member = state.members.get_mut(&id)?;
-        member.running += 1;
-        member.last_turn = turn;
-        let sender = member.waiting.pop_front()?;
-        Some((id, sender))
-    }
-
-    fn count_as_free(&self, id: u64) {
-        let mut state = self.0.state.lock().unpoisoned();
-        state.running = state.running.saturating_sub(1);
-        if let Some(member) = state.members.get_mut(&id) {
-            member.running = member.running.saturating_sub(1);
+            running: self.running.load(Ordering::Acquire),
+            waiting: self.waiting.load(Ordering::Acquire),
+            refused: self.refused.load(Ordering::Relaxed),
         }
     }
 }
