@@ -5,15 +5,14 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::AbortHandle;
 use watershed_api::{Exit, Reply, Request};
 use watershed_compilers::{FileEvent, Project, SqlParser};
 use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
-use watershed_locks::Unpoisoned;
 use watershed_lsp::{Facts, Frames, Handle, Host, Redactor, Server};
 use watershed_outputs::sql_parser::EngineParser;
 use watershed_reconcilers::project_parser::folder::{Folder, is_ignored, is_project_file};
@@ -23,13 +22,10 @@ use super::args::{Lsp, Shared};
 use super::failure::Failure;
 use super::project::{Location, is_project};
 use super::session::{self, Purpose, Session};
-use watershed::program::{AtRest, Hold, editor};
+use watershed::program::editor::{self, LatestFacts};
+use watershed::program::{AtRest, Hold};
 use watershed::socket::Service as _;
 
-/// The time after which the columns of outputs are read again.
-///
-/// A look costs milliseconds; tables change more slowly than people ask.
-const FRESH: Duration = Duration::from_secs(5);
 /// The interval at which files that can't be watched are listed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The time for which changed paths are gathered, so that those of one save are reported together.
@@ -75,6 +71,8 @@ struct OnDisk {
     folder: Folder,
     parser: EngineParser,
     outputs: Arc<Outputs>,
+    latest: LatestFacts,
+    threads: tokio::runtime::Handle,
     watching: AbortHandle,
 }
 
@@ -92,16 +90,17 @@ impl OnDisk {
         let outputs = Arc::new(Outputs {
             location: location.clone(),
             options: options.clone(),
-            threads: threads.clone(),
-            known: Mutex::default(),
         });
-        outputs.renew();
+        let latest = LatestFacts::default();
+        latest.renew(threads, || look(Arc::clone(&outputs)));
         Ok(Self {
             folder: Folder::confined(sandbox),
             parser: EngineParser::default(),
             location,
             options,
             outputs,
+            latest,
+            threads: threads.clone(),
             watching,
         })
     }
@@ -145,48 +144,24 @@ impl Host for OnDisk {
     }
 
     fn facts(&self) -> Arc<Facts> {
-        self.outputs.renew();
-        Arc::clone(&self.outputs.known.lock().unpoisoned().facts)
+        self.latest
+            .renew(&self.threads, || look(Arc::clone(&self.outputs)));
+        self.latest.get()
     }
 }
 
-/// The columns of a project's outputs, and when they were last read.
+/// The outputs of a project, whoever runs it.
 struct Outputs {
     location: Location,
     options: watershed::Options,
-    threads: tokio::runtime::Handle,
-    known: Mutex<Known>,
 }
 
-#[derive(Default)]
-struct Known {
-    facts: Arc<Facts>,
-    /// The time at which the last look began; none before the first.
-    looked: Option<Instant>,
-    is_looking: bool,
+/// Reads the facts about a project's outputs; none if nobody can be asked at once.
+async fn look(outputs: Arc<Outputs>) -> Option<Facts> {
+    outputs.look().await
 }
 
 impl Outputs {
-    /// Starts to read the columns again if the last look was a while ago, without waiting.
-    fn renew(self: &Arc<Self>) {
-        let mut known = self.known.lock().unpoisoned();
-        if known.is_looking || known.looked.is_some_and(|then| then.elapsed() < FRESH) {
-            return;
-        }
-        (known.looked, known.is_looking) = (Some(Instant::now()), true);
-        let outputs = Arc::clone(self);
-        // Ends with its look, which is bounded; the runtime's end ends it too.
-        self.threads.spawn(async move {
-            let facts = outputs.look().await;
-            let mut known = outputs.known.lock().unpoisoned();
-            known.is_looking = false;
-            // What can't be looked at now was known before.
-            if let Some(facts) = facts {
-                known.facts = Arc::new(facts);
-            }
-        });
-    }
-
     async fn look(&self) -> Option<Facts> {
         if !self.location.state.exists() {
             return Some(Facts::default());

@@ -1,5 +1,8 @@
 //! Facts about a project's outputs for its language server: questions to whoever runs the project, and their answers.
 
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use watershed_api::documents::{ResourceDocument, Time};
 use watershed_api::operations::ops;
@@ -8,6 +11,7 @@ use watershed_api::{Operation as _, Reply, Request};
 use watershed_compilers::{Kind, ResourceKey};
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{Statement, Statements as _};
+use watershed_locks::Unpoisoned as _;
 use watershed_lsp::{Column, Facts, ResourceStatus};
 
 use crate::units;
@@ -16,6 +20,51 @@ use crate::units;
 const MOST_COLUMNS: u64 = 200_000;
 /// The time that the engine has to list the columns, in milliseconds.
 const PATIENCE_MS: u64 = 5_000;
+
+/// The time after which facts are read again: a look costs milliseconds, and tables change more slowly than people ask.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// The facts as they were last read. Clones share them.
+#[derive(Clone, Default)]
+pub struct LatestFacts(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    facts: Arc<Facts>,
+    /// The time at which the last look began; none before the first.
+    looked: Option<Instant>,
+    is_looking: bool,
+}
+
+impl LatestFacts {
+    /// Returns the facts.
+    pub fn get(&self) -> Arc<Facts> {
+        Arc::clone(&self.0.lock().unpoisoned().facts)
+    }
+
+    /// Starts to read the facts again if the last look was a while ago, without waiting. What can't be looked at now is as
+    /// it was before.
+    pub fn renew<F>(&self, threads: &tokio::runtime::Handle, look: impl FnOnce() -> F)
+    where
+        F: Future<Output = Option<Facts>> + Send + 'static,
+    {
+        let mut known = self.0.lock().unpoisoned();
+        if known.is_looking || known.looked.is_some_and(|then| then.elapsed() < FRESH) {
+            return;
+        }
+        (known.looked, known.is_looking) = (Some(Instant::now()), true);
+        let (latest, look) = (self.clone(), look());
+        // Ends with its look, which is bounded by the questions' own times; the runtime's end ends it too.
+        threads.spawn(async move {
+            let facts = look.await;
+            let mut known = latest.0.lock().unpoisoned();
+            known.is_looking = false;
+            if let Some(facts) = facts {
+                known.facts = Arc::new(facts);
+            }
+        });
+    }
+}
 
 /// Returns the questions whose answers are the facts.
 pub fn questions() -> [Request; 2] {

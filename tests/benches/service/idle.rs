@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use watershed_tests::measure::{Report, Unit};
 
 use super::client::Client;
+use super::projects::write_small;
 use super::serving::Serving;
 
 /// Rounds of each figure: memory differs little between them.
@@ -17,7 +18,7 @@ const ROUNDS: usize = 3;
 /// Measures the memory of an instance with ten resources, from servers with many and with few.
 pub(crate) fn instances(report: &Report, few: usize, many: usize) {
     let folder = tempfile::tempdir().unwrap();
-    write_projects(folder.path(), many);
+    write_small(folder.path(), many);
     let mut each = Vec::new();
     // The first start builds everything.
     configure(folder.path(), many);
@@ -36,7 +37,7 @@ pub(crate) fn instances(report: &Report, few: usize, many: usize) {
 /// Measures the memory of a connection that has asked once, and of one that watches.
 pub(crate) async fn connections(report: &Report, connections: usize, streams: usize) {
     let folder = tempfile::tempdir().unwrap();
-    write_projects(folder.path(), 1);
+    write_small(folder.path(), 1);
     configure(folder.path(), 1);
     // The first start builds everything.
     resident(folder.path());
@@ -102,21 +103,6 @@ async fn listed(mut stream: TcpStream) -> TcpStream {
         assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
     }
     stream
-}
-
-fn write_projects(folder: &Path, number: usize) {
-    for n in 0..number {
-        let models = folder.join(format!("p{n}/models"));
-        fs::create_dir_all(&models).unwrap();
-        fs::write(models.join("../watershed.yaml"), "").unwrap();
-        for model in 0..10 {
-            fs::write(
-                models.join(format!("m{model}.sql")),
-                format!("SELECT {model} AS n\n"),
-            )
-            .unwrap();
-        }
-    }
 }
 
 fn configure(folder: &Path, instances: usize) {

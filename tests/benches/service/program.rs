@@ -8,23 +8,15 @@ use std::time::Instant;
 use watershed_tests::measure::{Report, Unit};
 
 use super::ROUNDS;
+use super::projects::write_small;
 use super::serving::Serving;
 
 /// Measures the time from a start of the program until it is ready.
 pub(crate) fn ready(report: &Report, instances: usize) {
     let folder = tempfile::tempdir().unwrap();
+    write_small(folder.path(), instances);
     let mut configuration = "listen: 127.0.0.1:0\ninstances:\n".to_owned();
     for n in 0..instances {
-        let models = folder.path().join(format!("p{n}/models"));
-        fs::create_dir_all(&models).unwrap();
-        fs::write(models.join("../watershed.yaml"), "").unwrap();
-        for model in 0..10 {
-            fs::write(
-                models.join(format!("m{model}.sql")),
-                format!("SELECT {model} AS n\n"),
-            )
-            .unwrap();
-        }
         configuration.push_str(&format!("  p{n}: {{project: p{n}, trust: full}}\n"));
     }
     fs::write(folder.path().join("server.yaml"), configuration).unwrap();

@@ -75,3 +75,19 @@ pub(crate) fn rows(number: usize) -> Project {
 fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
+
+/// Writes projects of ten views into the folders `p0`, `p1`, ...
+pub(crate) fn write_small(folder: &Path, number: usize) {
+    for n in 0..number {
+        let models = folder.join(format!("p{n}/models"));
+        fs::create_dir_all(&models).unwrap();
+        fs::write(models.join("../watershed.yaml"), "").unwrap();
+        for model in 0..10 {
+            fs::write(
+                models.join(format!("m{model}.sql")),
+                format!("SELECT {model} AS n\n"),
+            )
+            .unwrap();
+        }
+    }
+}

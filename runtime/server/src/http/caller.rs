@@ -134,6 +134,12 @@ impl Caller {
         &self.attributes
     }
 
+    /// Returns the attributes with which a question is asked in the caller's name; none where no policy applies.
+    pub(crate) fn user(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let attributes = || self.attributes.clone().into_iter().collect();
+        (!self.is_owner).then(attributes)
+    }
+
     /// Returns the limits of a narrowed token; none if the caller has all that the grants give.
     pub fn narrowing(&self) -> Option<&Narrowing> {
         self.narrowing.as_ref()

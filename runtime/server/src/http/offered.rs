@@ -32,8 +32,7 @@ pub(super) async fn spec(open: &Open, caller: &Caller, row: &Row) -> Result<Valu
     let asking = Asking::of(&open.instance);
     let entries = open.instance.entries();
     let entries = Entries(&entries);
-    let attributes = (!caller.is_owner()).then(|| caller.attributes().clone().into_iter().collect());
-    let viewer = viewer(attributes);
+    let viewer = viewer(caller.user());
     let mut spec = match row.kind.as_str() {
         metrics_view::KIND => {
             let offered = offered(&asking, entries, (row.name.as_str(), None), &viewer).await?;

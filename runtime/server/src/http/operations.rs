@@ -32,14 +32,10 @@ use crate::socket::{Service as _, replies};
 /// Asks a question about rows in the name of the caller, whose attributes the project's policies see. No policy applies
 /// to the owner.
 pub(super) fn ask_as(request: &mut Request, caller: &Caller) {
-    let user = || {
-        let attributes = caller.attributes().clone().into_iter().collect();
-        Some(attributes).filter(|_| !caller.is_owner())
-    };
     match request {
-        Request::Metrics(asked) => asked.user = user(),
-        Request::MetricsBounds(asked) => asked.user = user(),
-        Request::Call(asked) => asked.user = user(),
+        Request::Metrics(asked) => asked.user = caller.user(),
+        Request::MetricsBounds(asked) => asked.user = caller.user(),
+        Request::Call(asked) => asked.user = caller.user(),
         _ => {}
     }
 }

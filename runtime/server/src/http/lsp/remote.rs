@@ -2,21 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle as Threads;
 use tokio::task::AbortHandle;
 use watershed_api::http::encoded;
 use watershed_compilers::{FileEvent, Options, Project, SqlParser};
 use watershed_drivers::regular;
-use watershed_locks::Unpoisoned as _;
 use watershed_lsp::{Bounds, Facts, Handle, Host, Redactor, Url};
 use watershed_outputs::sql_parser::EngineParser;
 use watershed_reconcilers::project_parser::folder::Folder;
 use watershed_reconcilers::project_parser::touched::Scope;
 
-use crate::editor;
+use crate::editor::{self, LatestFacts};
 use crate::http::answers::without_folder;
 use crate::instance::{Instance, compiled, compiler_options, sandbox};
 use crate::socket::{Service as _, replies};
@@ -28,8 +27,6 @@ const BOUNDS: Bounds = Bounds {
     documents: 1_000,
     bytes: 64 << 20,
 };
-/// The time after which the facts about outputs are read again.
-const FRESH: Duration = Duration::from_secs(5);
 /// The interval at which files that can't be watched are listed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The time for which changed files are gathered, so that those of one save are looked at together.
@@ -44,26 +41,24 @@ pub(super) struct Remote {
     root: String,
     folder: Folder,
     parser: EngineParser,
-    outputs: Arc<Outputs>,
+    latest: LatestFacts,
+    threads: Threads,
     watching: AbortHandle,
 }
 
 impl Remote {
     /// Opens the project of an instance under a name.
     pub(super) fn open(instance: Arc<Instance>, name: &str, handle: Handle, threads: &Threads) -> Self {
-        let outputs = Arc::new(Outputs {
-            instance: Arc::clone(&instance),
-            threads: threads.clone(),
-            known: Mutex::default(),
-        });
-        outputs.renew();
+        let latest = LatestFacts::default();
+        latest.renew(threads, || look(Arc::clone(&instance)));
         Self {
             root: format!("{SCHEME}://{}/", encoded(name)),
             folder: Folder::confined(sandbox(&instance.options, &instance.state)),
             parser: EngineParser::default(),
             watching: threads.spawn(watch(Arc::clone(&instance), handle)).abort_handle(),
             instance,
-            outputs,
+            latest,
+            threads: threads.clone(),
         }
     }
 }
@@ -120,8 +115,9 @@ impl Host for Remote {
     }
 
     fn facts(&self) -> Arc<Facts> {
-        self.outputs.renew();
-        Arc::clone(&self.outputs.known.lock().unpoisoned().facts)
+        self.latest
+            .renew(&self.threads, || look(Arc::clone(&self.instance)));
+        self.latest.get()
     }
 }
 
@@ -158,60 +154,28 @@ fn decoded(part: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The facts about a project's outputs, and when they were last read.
-struct Outputs {
-    instance: Arc<Instance>,
-    threads: Threads,
-    known: Mutex<Known>,
-}
-
-#[derive(Default)]
-struct Known {
-    facts: Arc<Facts>,
-    /// The time at which the last look began; none before the first.
-    looked: Option<Instant>,
-    is_looking: bool,
-}
-
-impl Outputs {
-    /// Starts to read the facts again if the last look was a while ago, without waiting.
-    fn renew(self: &Arc<Self>) {
-        let mut known = self.known.lock().unpoisoned();
-        if known.is_looking || known.looked.is_some_and(|then| then.elapsed() < FRESH) {
-            return;
-        }
-        (known.looked, known.is_looking) = (Some(Instant::now()), true);
-        let outputs = Arc::clone(self);
-        // Ends with its look, which is bounded by the questions' own times.
-        self.threads.spawn(async move {
-            let facts = outputs.look().await;
-            let mut known = outputs.known.lock().unpoisoned();
-            (known.is_looking, known.facts) = (false, Arc::new(facts));
-        });
+/// Reads the facts about a project's outputs.
+async fn look(instance: Arc<Instance>) -> Option<Facts> {
+    let mut facts = Facts::default();
+    for question in editor::questions() {
+        let (sender, mut receiver) = replies();
+        let answering = instance.serve(question, sender);
+        let hearing = async {
+            while let Some(reply) = receiver.recv().await {
+                editor::hear(&mut facts, reply);
+            }
+        };
+        futures::future::join(answering, hearing).await;
     }
-
-    async fn look(&self) -> Facts {
-        let mut facts = Facts::default();
-        for question in editor::questions() {
-            let (sender, mut receiver) = replies();
-            let answering = self.instance.serve(question, sender);
-            let hearing = async {
-                while let Some(reply) = receiver.recv().await {
-                    editor::hear(&mut facts, reply);
-                }
-            };
-            futures::future::join(answering, hearing).await;
-        }
-        let root = self.instance.options.root.display().to_string();
-        for error in facts
-            .statuses
-            .values_mut()
-            .filter_map(|status| status.error.as_mut())
-        {
-            *error = without_folder(error, &root);
-        }
-        facts
+    let root = instance.options.root.display().to_string();
+    for error in facts
+        .statuses
+        .values_mut()
+        .filter_map(|status| status.error.as_mut())
+    {
+        *error = without_folder(error, &root);
     }
+    Some(facts)
 }
 
 /// Reports changed files to the server until aborted. Files that can't be watched are looked at now and then.
