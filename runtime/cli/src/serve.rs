@@ -375,9 +375,9 @@ fn linking(runtime: &Runtime, options: &Options, name: &str, address: Option<&st
     }
 }
 
-/// Returns the number of builds that all instances together run at once: each waits for the disk when it commits, and
-/// another has its core meanwhile.
+/// Returns the largest number of builds that run at once, in all instances together.
 fn jobs(shared: &Shared) -> NonZeroUsize {
+    // A build that commits waits for the disk, and another one has its core meanwhile.
     let usual = || NonZeroUsize::MIN.saturating_add(cores()).saturating_add(1);
     shared.jobs.map_or_else(usual, super::values::Limit::get)
 }
