@@ -6,7 +6,6 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Event, Limits, Select, Uid};
 use watershed_proto::ServiceSpec;
@@ -33,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn supervise(folder: &Path, commands: &[String]) -> Result<(), Box<dyn Error>> {
     // Before anything is told: whoever reads that may interrupt at once.
-    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
     let state = folder.join("state");
     std::fs::create_dir_all(&state)?;
     let processes = LocalProcesses {
