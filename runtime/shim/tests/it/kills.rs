@@ -192,8 +192,9 @@ async fn a_shim_that_dies_at_a_named_point_runs_nothing_twice_and_loses_nothing(
             let first = client.shim().await.unwrap();
             let mut model = Model::default();
             let mut steps = 0;
-            // Until it has died, and some more.
-            while steps < MAX_STEPS && (rig.shims() == [first] || steps < 10) {
+            // Until it has died, and some more. A child of the shim shows the shim's own command line until it executes
+            // its program, so that the list may hold others beside the shim.
+            while steps < MAX_STEPS && (rig.shims().contains(&first) || steps < 10) {
                 model.step(&rig, &client, &mut random).await;
                 model.check(&client, seed).await;
                 steps += 1;
