@@ -55,14 +55,14 @@ blocks! {
         "env_file": Text, "A file of `NAME=value` lines, which win over those of the project. Only its owner may read it.";
         "remote_edit": Bool, "True if callers with the role `edit` may change the files of an instance with `trust: full`, which is worth a shell of the service's user; false unless set.";
         "weight": Count, "The instance's share in the jobs of the service, in proportion to the weights of the other instances that want some; 1 unless set.";
+        "reach": Texts, "Addresses of stores and web servers such as `s3://lake/raw/` and `https://rates.example.org/`, which sources and exports of an instance with `trust: sandbox` may ask; the endpoint of a store that a connector names has to be among them.";
+        "extensions": Texts, "Extensions of the engine that are loaded for an instance with `trust: sandbox`, of those that read files by the engine alone.";
         "trust": Word(&Trust::WORDS), "What the project's files may do: `sandbox` (unless set) reads and writes the project's own folder and starts nothing, `full` is whatever the service's user may.";
     }
 }
 
 /// Top-level keys that are reserved for later versions.
 const LATER: [&str; 3] = ["embed", "mcp", "sql"];
-/// Keys of an instance that are reserved for later versions.
-const LATER_OF_INSTANCE: [&str; 2] = ["extensions", "reach"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use super::git::{Git, git};
-use super::{INSTANCE, LATER_OF_INSTANCE, Placed, finish, placed, trust, trust::Trust};
+use super::{INSTANCE, Placed, finish, placed, trust, trust::Trust};
 use crate::{
-    diagnostics::{Code, Findings},
+    diagnostics::{At, Code, Findings, Role},
+    text::names,
     yaml::{
         Data, Entry, Fields, Map,
         bounds::{Counts, count},
@@ -20,6 +21,10 @@ const WEIGHTS: Counts = Counts {
     most: 1_000,
 };
 
+/// Extensions of the engine that open files by the engine alone, which holds them to the sandbox. Others connect to servers,
+/// run programs, read files by a library of their own, or show variables of the service's environment.
+const CONFINED_EXTENSIONS: [&str; 7] = ["avro", "excel", "fts", "inet", "tpcds", "tpch", "vss"];
+
 /// An instance as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
@@ -33,6 +38,10 @@ pub struct Instance {
     pub weight: NonZeroU32,
     /// The rights of the project's files.
     pub trust: Trust,
+    /// Prefixes of addresses that a confined project may ask.
+    pub reach: Vec<Placed>,
+    /// Extensions of the engine that are loaded for a confined project.
+    pub extensions: Vec<String>,
     /// True if callers may change the files of an instance with the trust `full`.
     pub remote_edit: bool,
 }
@@ -125,19 +134,65 @@ fn instance(name: &str, entry: Entry, findings: &mut Findings) -> Option<Instanc
     let weight = count(&mut fields, "weight", WEIGHTS).and_then(NonZeroU32::new);
     let trust = trust::trust(&mut fields);
     let remote_edit = remote_edit(&mut fields, trust);
+    let reach = of_confined(&mut fields, "reach", trust);
+    let extensions = extensions(&mut fields, trust);
     let (environment, env_file) = (
         placed(&mut fields, "environment"),
         placed(&mut fields, "env_file"),
     );
-    finish(fields, &INSTANCE, &LATER_OF_INSTANCE);
+    finish(fields, &INSTANCE, &[]);
     Some(Instance {
         files: project.map(Files::Folder).or(git.map(Files::Git))?,
         environment,
         env_file,
         weight: weight.unwrap_or(NonZeroU32::MIN),
         trust,
+        reach,
+        extensions,
         remote_edit,
     })
+}
+
+/// Takes the texts of a key that opens the sandbox of an instance, and says nothing without one.
+fn of_confined(fields: &mut Fields<'_>, key: &str, trust: Trust) -> Vec<Placed> {
+    let at = fields.key_at(key);
+    let texts = fields.placed_texts(key);
+    if let (Some(at), Trust::Full) = (at, trust) {
+        let message = format!("`{key}` is for instances with `trust: sandbox`");
+        let hint = "remove the key: files of a trusted project may reach whatever the service's user may";
+        fields
+            .findings()
+            .add_with_hint(at, Code::ConflictingKeys, message, hint);
+    }
+    let placed = |(text, at): (String, At)| Placed { text, span: at.span };
+    texts.into_iter().map(placed).collect()
+}
+
+/// Takes the key `extensions`.
+fn extensions(fields: &mut Fields<'_>, trust: Trust) -> Vec<String> {
+    let mut found = Vec::new();
+    for Placed { text, span } in of_confined(fields, "extensions", trust) {
+        if CONFINED_EXTENSIONS.contains(&text.as_str()) {
+            found.push(text);
+            continue;
+        }
+        let message = format!("the extension \"{text}\" is not loaded for a confined project");
+        let hint = match names::nearest(&text, CONFINED_EXTENSIONS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "those that read files by the engine alone are: `{}`; stores and web servers are read by `reach`",
+                CONFINED_EXTENSIONS.join("`, `")
+            ),
+        };
+        let at = At {
+            role: Role::Yaml,
+            span,
+        };
+        fields
+            .findings()
+            .add_with_hint(at, Code::InvalidValue, message, hint);
+    }
+    found
 }
 
 /// Takes the key `remote_edit`, which says nothing under the trust `sandbox`.

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -23,7 +24,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use watershed::http::{Bearers, ExportLinks, Service, State, Tokens};
 use watershed::program::{Stop, chain, forget_early_end, state_problem};
-use watershed::{Files, Instance, Options, Runtime, Slots};
+use watershed::{Files, Instance, MemoryShare, Options, Runtime, Slots};
 use watershed_api::{Code, Exit, Problem};
 use watershed_callers::state::StateError;
 use watershed_compilers::configuration::Trust;
@@ -62,10 +63,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         None => return Ok(Exit::Usage),
     };
     if args.check {
-        let number = checked.instances.len();
-        let projects = if number == 1 { "project" } else { "projects" };
-        let file = file.display();
-        console.note(&format!("{file} is as it should be: {number} {projects}\n"));
+        note_check(console, file, checked.instances.len());
         return Ok(Exit::Converged);
     }
     let mut place = Place::new(
@@ -83,10 +81,15 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
     let confinement = Confinement::begin(checked.instances.iter().map(|served| served.project.as_path()))?;
     let slots = Slots::new(jobs(shared));
     let egress = checked.egress.clone();
-    let options = |served: &Served| Options {
-        working_folder: Some(confinement.folder.clone()),
-        share: Some(slots.share(served.weight)),
-        ..options(shared, served, &egress)
+    let weights = AtomicU64::new(weights_of(&checked.instances));
+    let options = |served: &Served| {
+        let (weight, of) = (served.weight, weights.load(Ordering::Relaxed));
+        Options {
+            working_folder: Some(confinement.folder.clone()),
+            share: Some(slots.share(weight)),
+            memory_share: Some(MemoryShare { weight, of }),
+            ..options(shared, served, &egress)
+        }
     };
     super::block_on(async {
         let stop = Stop::default();
@@ -140,10 +143,17 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             page_of: &page_of,
             address: address.as_deref(),
             kept: BTreeMap::new(),
+            weights: &weights,
         };
         keeping.keep_all(console, &checked.instances, reload).await;
         Ok(stop.exit().unwrap_or(Exit::Interrupted))
     })
+}
+
+fn note_check(console: &mut Console, file: &Path, number: usize) {
+    let projects = if number == 1 { "project" } else { "projects" };
+    let file = file.display();
+    console.note(&format!("{file} is as it should be: {number} {projects}\n"));
 }
 
 /// Opens the state of the service, in a folder of its own.
@@ -230,6 +240,8 @@ struct Keeping<'a> {
     closing: CancellationToken,
     opening: Arc<Semaphore>,
     options: &'a dyn Fn(&Served) -> Options,
+    /// The sum of the weights of the instances that the configuration has.
+    weights: &'a AtomicU64,
     page_of: &'a (dyn Fn(&str) -> String + Sync),
     /// Address of the service for receivers of reports; none if others do not reach the service.
     address: Option<&'a str>,
@@ -319,6 +331,7 @@ impl Keeping<'_> {
 
     /// Lets instances go that the configuration has no more or has otherwise, and returns the instances to begin.
     fn change(&mut self, console: &mut Console, instances: Vec<Served>) -> Vec<Served> {
+        self.weights.store(weights_of(&instances), Ordering::Relaxed);
         let mut wanted: BTreeMap<String, Served> = instances
             .into_iter()
             .map(|served| (served.name.clone(), served))
@@ -382,6 +395,14 @@ fn jobs(shared: &Shared) -> NonZeroUsize {
     shared.jobs.map_or_else(usual, super::values::Limit::get)
 }
 
+/// Returns the sum of the weights of instances.
+fn weights_of(instances: &[Served]) -> u64 {
+    instances
+        .iter()
+        .map(|served| u64::from(served.weight.get()))
+        .sum()
+}
+
 /// Returns the options for opening a project's instance.
 fn options(shared: &Shared, served: &Served, egress: &Egress) -> Options {
     let whole = |folder: &PathBuf| std::path::absolute(folder).unwrap_or(folder.clone());
@@ -393,6 +414,8 @@ fn options(shared: &Shared, served: &Served, egress: &Egress) -> Options {
         memory_limit: shared.memory_limit.map(|size| size.0),
         extensions: shared.extensions.as_ref().map(whole),
         sandbox: served.trust == Trust::Sandbox,
+        reach: served.reach.clone(),
+        loads: served.extensions.clone(),
         // Fetched files are swapped as a whole, and what is built from them stays.
         state_dir: served.git.as_ref().map(|origin| origin.folder.join("state")),
         remote_edit: served.remote_edit,

@@ -1,13 +1,19 @@
-//! Sandboxes: the folders to which an engine is confined.
+//! Sandboxes: the folders to which an engine is confined, and the addresses that are fetched for it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The folders to which access is confined. Their paths contain no symbolic links.
+use crate::objects::{Access, Prefix, is_within};
+
+/// The folders to which access is confined, whose paths contain no symbolic links, and the addresses that may be asked.
+///
+/// The engine itself reaches no network: a prefix would not hold it, for it follows redirects and `..`, and takes endpoints and
+/// proxies from secrets that a project makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     folders: Vec<PathBuf>,
+    reach: Vec<Prefix>,
 }
 
 /// The empty working folder of a process that runs several projects.
@@ -72,7 +78,21 @@ impl Sandbox {
         let real = |folder: PathBuf| real_path(&folder).unwrap_or(folder);
         Self {
             folders: folders.into_iter().map(real).collect(),
+            reach: Vec::new(),
         }
+    }
+
+    /// Sets the addresses of stores and web servers that may be asked; none by default.
+    #[must_use]
+    pub fn reaching(mut self, prefixes: Vec<Prefix>) -> Self {
+        self.reach = prefixes;
+        self
+    }
+
+    /// Returns true if an address may be asked with this access.
+    pub fn reaches(&self, access: &Access, address: &str) -> bool {
+        let holds_file = access.authorities.as_deref().is_none_or(|file| self.holds(file));
+        holds_file && is_within(&self.reach, access, address)
     }
 
     /// Returns the folders of the sandbox.

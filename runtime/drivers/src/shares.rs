@@ -87,6 +87,30 @@ pub struct Slot {
     of: Option<Share>,
 }
 
+/// The least memory of an engine whose share is smaller, in bytes.
+const MEMORY_MIN: u64 = 256 << 20;
+
+/// The share of an instance in the memory of a process. An open engine takes no other limit, so the share is that of the
+/// time when the instance is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryShare {
+    /// Weight of the instance.
+    pub weight: NonZeroU32,
+    /// The sum of the weights of all instances.
+    pub of: u64,
+}
+
+impl MemoryShare {
+    /// Returns the instance's part of this number of bytes, 256 MiB at least if there are as many.
+    #[must_use]
+    pub fn part(self, bytes: u64) -> u64 {
+        let weight = u128::from(self.weight.get());
+        let all = u128::from(self.of).max(weight);
+        let part = u64::try_from(u128::from(bytes) * weight / all).unwrap_or(bytes);
+        part.max(MEMORY_MIN.min(bytes))
+    }
+}
+
 impl Slots {
     /// Creates this number of slots.
     #[must_use]

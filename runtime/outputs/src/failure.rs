@@ -87,11 +87,24 @@ pub fn from_reach(error: &ReachError) -> Error {
     }
 }
 
-/// Returns the error of an object store that the sandbox does not permit.
-pub fn confined_store() -> Error {
+/// Returns the error of an address of an object store that the sandbox does not permit.
+pub fn confined_store(address: &str) -> Error {
+    let hint = format!(
+        "in a service the operator lists what is asked, and the store's endpoint, under `reach` of the instance; {}",
+        confined()
+    );
     Error {
-        hint: Some(confined().into()),
-        ..Error::permanent("outside-sandbox", "stores of objects are outside the sandbox")
+        hint: Some(hint.into()),
+        ..Error::permanent("outside-sandbox", format!("\"{address}\" is outside the sandbox"))
+    }
+}
+
+/// Returns the error of objects that can't be fetched for a confined project, whose engine reaches no network.
+pub fn unfetched(message: impl Into<Arc<str>>) -> Error {
+    let hint = "read CSV, JSON, Parquet or XLSX by `path` in a source that is a table, or run a project that you trust with `trust: full`";
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent("outside-sandbox", message)
     }
 }
 

@@ -331,8 +331,9 @@ impl Trial<'_> {
         address: &str,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        if self.connectors.outputs.sandbox().is_some() {
-            return Err(failure::confined_store());
+        let sandbox = self.connectors.outputs.sandbox();
+        if sandbox.is_some_and(|sandbox| !sandbox.reaches(access, address)) {
+            return Err(failure::confined_store(address));
         }
         let asked = objects::try_access(access, address, cancel).await;
         asked.map_err(|error| Error {

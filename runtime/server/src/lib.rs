@@ -47,9 +47,10 @@ pub use service::{AnswerFile, Source};
 pub use watershed_api as api;
 pub use watershed_api::request::Selection;
 pub use watershed_api::{Code, Problem, documents, exit};
+pub use watershed_drivers::objects::{Prefix, PrefixError};
 pub use watershed_drivers::olap::Exported;
 pub use watershed_drivers::sandbox::WorkingFolder;
-pub use watershed_drivers::shares::{Share, Slots};
+pub use watershed_drivers::shares::{MemoryShare, Share, Slots};
 pub use watershed_metrics as metrics;
 
 /// Returns an error with its causes, outermost first, in one line.

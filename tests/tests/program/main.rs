@@ -138,6 +138,7 @@ mod plans;
 mod processes;
 mod promises;
 mod questions;
+mod reach;
 mod receiver;
 mod refusals;
 mod removals;

@@ -13,7 +13,7 @@ use watershed_callers::Token;
 use watershed_compilers::configuration::{self, Configuration, Instance, Placed, Trust};
 use watershed_compilers::diagnostics::{Colour, draw};
 use watershed_compilers::{Code, Diagnostic};
-use watershed_drivers::regular;
+use watershed_drivers::{objects::Prefix, regular};
 use watershed_outputs::secrets::Secrets;
 use watershed_outside::http::{Destination, Egress};
 
@@ -60,6 +60,10 @@ pub(super) struct Served {
     /// Repository of the project; none if the project is a folder of the operator's.
     pub(super) git: Option<Origin>,
     pub(super) remote_edit: bool,
+    /// Addresses that the instance may ask if it is confined.
+    pub(super) reach: Vec<Prefix>,
+    /// Extensions of the engine that are loaded for the instance if it is confined.
+    pub(super) extensions: Vec<String>,
 }
 
 impl std::fmt::Debug for Served {
@@ -218,6 +222,8 @@ impl<'f> Reading<'f> {
                     configuration::Files::Git(git) => self.origin(git, folders.get(name)?),
                 },
                 remote_edit: instance.remote_edit,
+                reach: self.reach(instance),
+                extensions: instance.extensions.clone(),
             };
             instances.push(served);
         }
@@ -321,6 +327,22 @@ impl<'f> Reading<'f> {
             secret: git.secret_file.as_ref().and_then(|file| self.secret(file)),
             folder: project.parent()?.to_owned(),
         })
+    }
+
+    /// Parses the addresses that an instance may ask.
+    fn reach(&mut self, instance: &Instance) -> Vec<Prefix> {
+        let mut found = Vec::new();
+        for named in &instance.reach {
+            match named.text.parse() {
+                Ok(prefix) => found.push(prefix),
+                Err(error) => {
+                    let message = format!("\"{}\" can't be reached: {error}", named.text);
+                    let hint = "such as `s3://lake/raw/`, or `https://rates.example.org/daily/`";
+                    self.mistake(named, Code::InvalidValue, message, hint);
+                }
+            }
+        }
+        found
     }
 
     fn environment(&mut self, instance: &Instance) -> String {

@@ -36,10 +36,14 @@ const STILL_SET: [&str; 15] = [
 /// Disables the engine's access to anything outside the sandbox.
 ///
 /// # Errors
-/// What the engine says, and when the process's working folder is neither the project's nor the empty one: the engine
+/// What the engine says, as when an extension is not there, and when the process's working folder is neither the project's nor the empty one: the engine
 /// looks at a relative path there before it looks in the project, and would refuse it.
 pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, options: &Options) -> Result<(), RawError> {
     refuse_other_folder(options)?;
+    for extension in &options.loads {
+        let load = format!("LOAD {}", DuckDb.name(extension));
+        connection.run(&load, &[]).and_then(Answer::collect)?;
+    }
     let working_folder = options.working_folder.as_ref().map(WorkingFolder::path);
     let folders = sandbox.folders().iter().map(PathBuf::as_path);
     let folders = folders.chain(working_folder).map(Path::to_string_lossy);

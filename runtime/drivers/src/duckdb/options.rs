@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::olap::Access;
 use crate::sandbox::{Sandbox, WorkingFolder};
-use crate::shares::Share;
+use crate::shares::{MemoryShare, Share};
 
 /// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Options {
     pub temp_directory: PathBuf,
     /// Memory limit in bytes; by default 60 % of the memory of the machine or control group.
     pub memory_limit: Option<u64>,
+    /// The share of the engine in its memory limit; all of the limit by default.
+    pub memory_share: Option<MemoryShare>,
     /// Limit of `temp_directory` in bytes; by default the engine's own, nine tenths of the free space.
     pub temp_limit: Option<u64>,
     /// Number of engine threads; by default one per core.
@@ -33,6 +35,8 @@ pub struct Options {
     /// Folders with extensions, searched before the engine's cache: each contains a folder per engine version, and
     /// inside that a folder per platform.
     pub extensions: Vec<PathBuf>,
+    /// Extensions that are loaded before the engine is confined; none by default.
+    pub loads: Vec<String>,
     /// True if missing extensions may be installed from the vendor's repository; false by default.
     pub installs: bool,
     /// The longest wait for a file that another process has open; zero by default.
@@ -58,11 +62,13 @@ impl Options {
             root: root.into(),
             temp_directory: temp_directory.into(),
             memory_limit: None,
+            memory_share: None,
             temp_limit: None,
             threads: None,
             sandbox: None,
             working_folder: None,
             extensions: Vec::new(),
+            loads: Vec::new(),
             installs: false,
             patience: Duration::ZERO,
             // A query or two are answered while all builds are at work.

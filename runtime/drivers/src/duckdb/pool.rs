@@ -171,10 +171,13 @@ pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
         let shown = run("SELECT current_setting('memory_limit')").map_err(said)?;
         if let Some(bytes) = shown.first().and_then(|row| row.first()).and_then(bytes_of) {
             let (ours, theirs) = SHARE_OF_ENGINES_DEFAULT;
-            let bytes = bytes / theirs * ours;
-            run(&format!("SET memory_limit = '{bytes}B'")).map_err(said)?;
-            memory_limit = Some(bytes);
+            memory_limit = Some(bytes / theirs * ours);
         }
+    }
+    let part = |bytes| options.memory_share.map_or(bytes, |share| share.part(bytes));
+    memory_limit = memory_limit.map(part);
+    if let Some(bytes) = memory_limit {
+        run(&format!("SET memory_limit = '{bytes}B'")).map_err(said)?;
     }
     if !options.extensions.is_empty() {
         let folders = options

@@ -39,6 +39,8 @@ pub(super) enum Purpose {
     Ask,
     /// Uploads of content.
     Send,
+    /// Downloads of content, which the reader bounds.
+    Fetch,
 }
 
 /// Returns the client of a store, for the bucket of a location.
@@ -62,7 +64,7 @@ fn retry(purpose: Purpose) -> RetryConfig {
         max_retries: RETRIES,
         retry_timeout: match purpose {
             Purpose::Ask => RETRY_WITHIN,
-            Purpose::Send => SENT_WITHIN,
+            Purpose::Send | Purpose::Fetch => SENT_WITHIN,
         },
         ..RetryConfig::default()
     }
@@ -82,6 +84,7 @@ pub(super) fn http(access: &Access, purpose: Purpose) -> Result<Client, ClientEr
         (None, _) if access.egress.is_restricted() => restricted(purpose, &access.egress),
         (None, Purpose::Ask) => ASKING.clone(),
         (None, Purpose::Send) => SENDING.clone(),
+        (None, Purpose::Fetch) => Client::new(settings(purpose, &access.egress)),
     }
 }
 
@@ -106,10 +109,11 @@ fn restricted(purpose: Purpose, egress: &Egress) -> Result<Client, ClientError> 
 
 fn settings(purpose: Purpose, egress: &Egress) -> Settings {
     Settings {
-        within: Some(match purpose {
-            Purpose::Ask => ASKED_WITHIN,
-            Purpose::Send => SENT_WITHIN,
-        }),
+        within: match purpose {
+            Purpose::Ask => Some(ASKED_WITHIN),
+            Purpose::Send => Some(SENT_WITHIN),
+            Purpose::Fetch => None,
+        },
         redirects: REDIRECTS,
         route: match egress.is_restricted() {
             true => Route::Direct(egress.clone()),

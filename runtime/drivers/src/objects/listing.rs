@@ -200,7 +200,7 @@ async fn head(access: &Access, address: &str, location: &Location) -> Result<Obj
     }
 }
 
-fn headers(access: &Access) -> Option<HeaderMap> {
+pub(super) fn headers(access: &Access) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in &access.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;

@@ -12,6 +12,7 @@ mod doubts;
 mod errors;
 mod export;
 mod failures;
+mod fetched;
 mod known_output;
 mod lake;
 mod listing;

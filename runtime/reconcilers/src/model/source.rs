@@ -217,6 +217,21 @@ pub(super) fn addresses(spec: &ModelSpec, scope: &Scope) -> Result<Vec<String>, 
     Ok(all)
 }
 
+/// Returns the spec of a source that reads these files of the machine in the place of its objects.
+pub(super) fn reading_files<'a>(spec: &ModelSpec, files: impl Iterator<Item = &'a str>) -> ModelSpec {
+    let mut spec = spec.clone();
+    let values = files.map(|file| Value::from(file.to_owned())).collect();
+    let paths = Value {
+        kind: Some(Kind::List(ListValue { values })),
+    };
+    let properties = spec.input_properties.get_or_insert_default();
+    properties.fields.remove("uri");
+    properties.fields.insert("path".to_owned(), paths);
+    CONNECTORS[0].clone_into(&mut spec.input_connector);
+    spec.input_driver.clear();
+    spec
+}
+
 /// Returns the addresses of the objects whose versions show a change of the source: its own, or the log of a lakehouse
 /// table.
 ///

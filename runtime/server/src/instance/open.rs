@@ -50,6 +50,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
         builds: options.jobs.unwrap_or(usual.builds),
         share: options.share.clone(),
         memory_limit: options.memory_limit,
+        memory_share: options.memory_share,
         threads: options.engine_threads,
         access,
         patience: options.engine_patience,
@@ -57,6 +58,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
         working_folder: options.working_folder.clone(),
         extensions: extensions::folders(options),
         installs: options.installs,
+        loads: options.loads.clone(),
         ..usual
     }
 }
@@ -65,7 +67,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
 pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
     options
         .sandbox
-        .then(|| Sandbox::new([options.root.clone(), state.path()]))
+        .then(|| Sandbox::new([options.root.clone(), state.path()]).reaching(options.reach.clone()))
 }
 
 /// Gives the outputs of a project their secrets, and the policy of outgoing connections.

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use watershed_api::request::Selection;
+use watershed_drivers::objects::Prefix;
 use watershed_drivers::reach::Egress;
 use watershed_drivers::sandbox::WorkingFolder;
-use watershed_drivers::shares::Share;
+use watershed_drivers::shares::{MemoryShare, Share};
 use watershed_reconcilers::model::sample::Sample;
 
 use crate::report::document::Project;
@@ -41,6 +42,8 @@ pub struct Options {
     pub engine_threads: Option<NonZeroUsize>,
     /// Memory that the engine may use, in bytes; 60 % of the machine's by default.
     pub memory_limit: Option<u64>,
+    /// The share of the project in `memory_limit`, of a process that runs several projects; all of the limit by default.
+    pub memory_share: Option<MemoryShare>,
     /// The time that work waits for the engine's file while another program has it open.
     ///
     /// Without end by default, which suits a process that stays; readers wait 10 seconds at most.
@@ -50,6 +53,14 @@ pub struct Options {
     ///
     /// The working folder of the process must then be the project's, or `working_folder`.
     pub sandbox: bool,
+    /// Addresses of stores and web servers that a confined project may ask; none by default.
+    ///
+    /// An endpoint that a connector names has to be among them.
+    pub reach: Vec<Prefix>,
+    /// Extensions of the engine that are loaded for a confined project, which loads none itself; none by default.
+    ///
+    /// Extensions that read files or servers by themselves would open the sandbox.
+    pub loads: Vec<String>,
     /// True if callers of a service other than its own user may change the files of a project that is not confined, and
     /// so run programs as that user; false by default.
     pub remote_edit: bool,
@@ -101,8 +112,11 @@ impl Options {
             share: None,
             engine_threads: None,
             memory_limit: None,
+            memory_share: None,
             engine_patience: Duration::MAX,
             sandbox: false,
+            reach: Vec::new(),
+            loads: Vec::new(),
             remote_edit: false,
             egress: Egress::default(),
             working_folder: None,

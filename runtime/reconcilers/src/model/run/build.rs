@@ -11,8 +11,8 @@ use watershed_drivers::olap::{
 use watershed_proto::{IncrementalStrategy, Message, PartitionCounts, TestResult};
 
 use super::{
-    Base, Done, Run, act::done, databases, dialect, doubts, errors, failures, kind, known_output, statements,
-    subject::new_columns, wanted::Plan,
+    Base, Done, Run, act::done, databases, dialect, doubts, errors, failures, fetched, kind, known_output,
+    statements, subject::new_columns, wanted::Plan,
 };
 use crate::model::{
     columns::Columns,
@@ -64,14 +64,22 @@ impl Run<'_> {
         let scope = statements::scope_of_build(subject, &spec, &base).await?;
         let databases = databases::databases(subject, &spec).await?;
         let reading = Reading::from_spec(&spec, &scope);
+        let fetched = match &staged {
+            Some(_) => None,
+            None => fetched::fetch(subject, &spec, &scope).await?,
+        };
+        let found = fetched.as_ref().map_or(&plan.files, |fetched| &fetched.files);
         if let (Some(reading), None) = (reading, &staged) {
-            self.refuse_contents(reading, &plan).await?;
+            self.refuse_contents(reading, found.iter().chain(&plan.others).cloned().collect())
+                .await?;
         }
+        let of_files = fetched.as_ref().map(|fetched| fetched.reading(&spec));
+        let read_by = of_files.as_ref().unwrap_or(&spec);
         let sql = match &staged {
             Some(staged) => staged.sql.clone(),
             None => {
-                let read: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
-                let told = dialect::with_dialect(subject, spec.clone(), &scope, &read).await?;
+                let read: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
+                let told = dialect::with_dialect(subject, read_by.clone(), &scope, &read).await?;
                 statements::sampled(subject, statement::sql_in(&told, &scope, subject.paths())?).await?
             }
         };
@@ -155,7 +163,8 @@ impl Run<'_> {
         let took_ms = before_ms.saturating_add(record.took_ms);
         let record = self.finish(record).await?;
         let brought = record.build == id;
-        if brought && build.stage.is_none() {
+        // The engine can't look at objects of a confined project again.
+        if brought && build.stage.is_none() && fetched.is_none() {
             doubts::tell_doubts(subject, &spec, &scope, &build.name, &record.files).await;
         }
         let files = inputs::confirmed(&subject.model.root, record.files, subject.cancel()).await;
@@ -177,9 +186,8 @@ impl Run<'_> {
     }
 
     /// Returns an error for files that must not be read, before the engine reads them.
-    async fn refuse_contents(&self, reading: Reading, plan: &Plan) -> Result<(), Error> {
+    async fn refuse_contents(&self, reading: Reading, files: Vec<FileNow>) -> Result<(), Error> {
         let subject = self.subject;
-        let files: Vec<FileNow> = plan.files.iter().chain(&plan.others).cloned().collect();
         if files.is_empty() {
             return Ok(());
         }

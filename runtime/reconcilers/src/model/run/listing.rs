@@ -93,7 +93,7 @@ pub(super) async fn look_at_store(
     pattern: &str,
 ) -> Result<Vec<FileNow>, Error> {
     if subject.outputs().sandbox().is_some() {
-        return Err(failure::confined_store());
+        return Err(failure::confined_store(pattern));
     }
     let location = Location::parse(pattern);
     let driver = location.map(|location| location.driver).unwrap_or_default();

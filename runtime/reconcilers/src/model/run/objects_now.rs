@@ -2,6 +2,7 @@
 
 use watershed_core::Error;
 use watershed_drivers::files::FileNow;
+use watershed_drivers::objects::Access;
 use watershed_outputs::refs::{self, CONNECTOR};
 use watershed_proto::ConnectorSpec;
 
@@ -20,9 +21,6 @@ pub(super) async fn look(
     if !is_time_to_ask(subject, record)? {
         return Ok(None);
     }
-    if subject.outputs().sandbox().is_some() {
-        return Err(failure::confined_store());
-    }
     let secrets = subject.outputs().secrets();
     let scope = statement::scope(
         secrets.open(&spec.variables)?,
@@ -35,6 +33,16 @@ pub(super) async fn look(
         None => None,
         Some(connector) => stores::opened_access(subject, &connector)?,
     };
+    if let Some(sandbox) = subject.outputs().sandbox() {
+        let anonymous = Access {
+            driver,
+            ..Access::default()
+        };
+        let access = access.as_ref().unwrap_or(&anonymous);
+        for address in &addresses {
+            stores::refuse_unreached(sandbox, access, address)?;
+        }
+    }
     let objects = Objects {
         access,
         driver,

@@ -3,6 +3,7 @@
 use watershed_controller::Select;
 use watershed_core::Error;
 use watershed_drivers::objects::{Access, Driver};
+use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::{
     access,
     refs::{self, CONNECTOR},
@@ -30,6 +31,17 @@ pub(super) fn access_of(subject: Subject<'_>, connector: &str, driver: Driver) -
         egress: subject.outputs().egress().clone(),
         ..Access::default()
     })
+}
+
+/// Refuses an address that a confined project may not ask for with this access.
+///
+/// # Errors
+/// When the operator lists no prefix of the address, or of the store's endpoint.
+pub(crate) fn refuse_unreached(sandbox: &Sandbox, access: &Access, address: &str) -> Result<(), Error> {
+    match sandbox.reaches(access, address) {
+        true => Ok(()),
+        false => Err(failure::confined_store(address)),
+    }
 }
 
 /// Returns the spec of a connector in the catalog, including one that is being deleted.

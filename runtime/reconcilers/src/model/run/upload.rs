@@ -18,7 +18,6 @@ use super::{
 };
 use crate::model::{
     export::{self, Place},
-    failure,
     record::Record,
     upload::{self, Due, Mark},
 };
@@ -35,9 +34,6 @@ impl Exporter<'_> {
         known: ExportState,
     ) -> Result<bool, Error> {
         let subject = self.subject;
-        if subject.outputs().sandbox().is_some() {
-            return Err(failure::confined_store());
-        }
         let opened = subject.opened_spec()?;
         let scope = subject.scope(&opened);
         let address = upload::address(export, &scope)?;
@@ -56,6 +52,9 @@ impl Exporter<'_> {
             &export.connector,
             Driver::from_name(&export.store).unwrap_or_default(),
         )?;
+        if let Some(sandbox) = subject.outputs().sandbox() {
+            stores::refuse_unreached(sandbox, &access, &address)?;
+        }
         let store = Upload {
             exporter: self,
             access: &access,
@@ -90,15 +89,16 @@ impl Exporter<'_> {
 
     /// Removes objects that were exported for the model, except those that somebody changed since.
     pub(super) async fn remove_objects(&self, files: &ExportedFiles) -> Result<(), Error> {
-        if self.subject.outputs().sandbox().is_some() {
-            tracing::warn!(path = %files.path, "outside the sandbox: the objects that were written stay");
-            return Ok(());
-        }
         let Some(access) = access_for_removal(self.subject, files)? else {
             let (path, connector) = (&files.path, &files.connector);
             tracing::warn!(%path, %connector, "there is no such connector any more: the objects that were written stay");
             return Ok(());
         };
+        let sandbox = self.subject.outputs().sandbox();
+        if sandbox.is_some_and(|sandbox| !sandbox.reaches(&access, &files.path)) {
+            tracing::warn!(path = %files.path, "outside the sandbox: the objects that were written stay");
+            return Ok(());
+        }
         self.give_up(&self.part_place(&files.path)).await;
         let known = ExportState {
             now: Some(files.clone()),
