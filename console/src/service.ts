@@ -34,6 +34,13 @@ export class Service {
     await answer.body?.cancel();
     return undefined;
   }
+  /** Asks for an answer that is read while it comes; its end is not waited for, and the signal gives it up. Throws a refusal. */
+  async open(path: string, body: unknown, accept: string, signal: AbortSignal): Promise<Response> {
+    const asks = body === undefined ? { headers: { accept } } : { method: "POST", body: JSON.stringify(body), headers: { accept, "content-type": "application/json" } };
+    const answer = await fetch(this.address(path), { ...asks, signal });
+    if (!answer.ok) throw refusal(answer, await bounded(answer));
+    return answer;
+  }
   async text(path: string, signal?: AbortSignal): Promise<string> {
     return (await send(this.address(path), {}, signal)).text;
   }

@@ -38,12 +38,3 @@ export function csv({ columns, rows, totals }: Pick<Answer, "columns" | "rows" |
   const all = [columns.map(({ display_name: name }) => name), ...rows, ...(totals ? [totals] : [])];
   return all.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
-
-/** Hands a file to the browser. */
-export function save(name: string, content: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name.replace(/[^\w.-]+/g, "_").slice(0, 100);
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}
