@@ -17,7 +17,7 @@ mod words;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 pub use definitions::{Definition, Statements, names_in, statements_digest};
-pub use guard::{Allowed, Refused, guard, lists_tables};
+pub use guard::{Allowed, Listing, Refused, guard, listing};
 pub use paths::{is_pattern, literal_path, with_literal_paths};
 pub use scan::files_in;
 pub use within::within;

@@ -8,6 +8,9 @@ export const screenPage = (screen: Screen) => place.href([place.instance, screen
 /** The explores of a project, and one of them. */
 export const EXPLORES = "explores";
 export const explorePage = (name?: string) => place.href([place.instance, EXPLORES, ...(name === undefined ? [] : [name])]);
+/** The page of questions in SQL, with one filled in. */
+export const SQL = "sql";
+export const sqlPage = (question?: string) => place.href([place.instance, SQL]) + (question === undefined ? "" : `#q=${encodeURIComponent(question)}`);
 export const resourcePage = ({ kind, name }: Name) => place.href([place.instance, kind, name]);
 export const fileLine = (of: Name, path: string, line?: number) => `${resourcePage(of)}?file=${encodeURIComponent(path)}${line ? `&line=${line}` : ""}`;
 export const codePage = (code: string) => `${place.base}/problems/${encodeURIComponent(code)}`;

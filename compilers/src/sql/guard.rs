@@ -75,20 +75,29 @@ const TABLE_FUNCTIONS: [&str; 3] = ["generate_series", "range", "unnest"];
 /// The largest statement, in bytes of its tree, that is checked: far above any that is written by hand.
 const LARGEST: usize = 16 << 20;
 
-/// Returns true for the statement that lists tables, which the caller answers from the outputs.
-pub fn lists_tables(tree: &Tree) -> bool {
-    let Some(document) = read(tree.document()) else {
-        return false;
-    };
+/// A list that a caller asks for, and that is made from the outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// The names of the outputs, for `SHOW TABLES`.
+    Names,
+    /// The outputs with their columns, for `SHOW ALL TABLES`.
+    Columns,
+}
+
+/// Returns the list that a statement asks for, which is made from the outputs; none for other statements.
+pub fn listing(tree: &Tree) -> Option<Listing> {
+    let document = read(tree.document())?;
     let shown = document.pointer("/statements/0/node/from_table");
-    let shown = shown.and_then(Value::as_object);
-    shown.is_some_and(|shown| {
-        text(shown, "type") == "SHOW_REF"
-            && text(shown, "table_name") == "\"tables\""
-            && shown.get("query").is_none_or(Value::is_null)
-            && text(shown, "schema_name").is_empty()
-            && text(shown, "catalog_name").is_empty()
-    })
+    let shown = shown.and_then(Value::as_object)?;
+    let is_bare = text(shown, "type") == "SHOW_REF"
+        && shown.get("query").is_none_or(Value::is_null)
+        && text(shown, "schema_name").is_empty()
+        && text(shown, "catalog_name").is_empty();
+    match text(shown, "table_name") {
+        "\"tables\"" if is_bare => Some(Listing::Names),
+        "__show_tables_expanded" if is_bare => Some(Listing::Columns),
+        _ => None,
+    }
 }
 
 /// Checks that a statement reads outputs and nothing else, by the engine's answer about it.

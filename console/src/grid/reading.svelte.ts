@@ -9,6 +9,8 @@ export const MOST_ROWS = 1_000_000;
 export const MOST_BYTES = 256 << 20;
 /** The time between two looks at rows that stream, in milliseconds. */
 const LOOK = 50;
+/** Rows for each millisecond more between two looks: a list of many takes longer to be measured. */
+const SLOWER = 4_000;
 
 /**
  * How a reading stands: `whole` has all rows, `cut` those up to a limit that was asked for, `full` those that a page takes, `left` those
@@ -93,7 +95,7 @@ export class Reading {
       if (!rows || !block) continue;
       rows.push(block);
       const now = performance.now();
-      if (now - shown > LOOK) {
+      if (now - shown > Math.max(LOOK, rows.count / SLOWER)) {
         this.count = rows.count;
         shown = now;
       }

@@ -51,6 +51,12 @@ async fn s_api24_callers_read_outputs_over_http_and_nothing_else() {
     let tables = ask(&served, json!({"sql": "SHOW TABLES"})).await.json();
     let rows = tables["rows"].as_array().expect("rows");
     assert!(rows.contains(&json!(["late"])), "{tables}");
+    let columns = ask(&served, json!({"sql": "SHOW ALL TABLES"})).await.json();
+    let outputs = columns["rows"].as_array().expect("rows");
+    assert_eq!(outputs.len(), rows.len(), "outputs alone: {columns}");
+    let late = outputs.iter().find(|row| row[0] == "late").expect("late");
+    let [names, types] = [&late[1], &late[2]].map(|list| list.as_array().map(Vec::len));
+    assert!(names.is_some_and(|count| count > 0) && names == types, "{late}");
     let file = place.root().join("marked.csv");
     let file = file.display();
     for sql in [

@@ -64,6 +64,10 @@ impl Statements for DuckDb {
             Statement::Macros => MACROS.to_owned(),
             Statement::Version => "SELECT version()".to_owned(),
             Statement::Catalog => CATALOG.to_owned(),
+            Statement::Described(names) => {
+                let names: Vec<String> = names.iter().map(|name| self.text(name)).collect();
+                DESCRIBED.replace("{names}", &names.join(", "))
+            }
             Statement::Empty(table) => format!("SELECT * FROM {} LIMIT 0", self.name(table)),
             Statement::Staged { uid, common } => staged(uid, common),
             Statement::Swappable { table, columns } => swappable(table, columns),
@@ -90,6 +94,12 @@ impl Statements for DuckDb {
 const CATALOG: &str = "SELECT table_name, column_name, data_type FROM duckdb_columns() \
                        WHERE NOT internal AND schema_name = 'main' AND database_name = current_database() \
                        AND NOT starts_with(table_name, '_watershed_') ORDER BY table_name, column_index";
+
+/// Query for the columns of some tables and views; an empty list matches none.
+const DESCRIBED: &str = "SELECT table_name AS name, list(column_name ORDER BY column_index) AS column_names, \
+                         list(data_type ORDER BY column_index) AS column_types FROM duckdb_columns() \
+                         WHERE NOT internal AND schema_name = 'main' AND database_name = current_database() \
+                         AND list_contains([{names}]::VARCHAR[], lower(table_name)) GROUP BY table_name ORDER BY table_name";
 
 /// Query for the names of deterministic built-in functions, and of types.
 const STEADY: &str = "SELECT function_name FROM duckdb_functions() GROUP BY function_name \

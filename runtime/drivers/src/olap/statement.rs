@@ -89,6 +89,8 @@ pub enum Statement<'a> {
     Version,
     /// A row for each column of the project's tables and views, with its type.
     Catalog,
+    /// A row for each of these tables and views, in lower case: its name, and the names and types of its columns.
+    Described(&'a [String]),
     /// The columns of a table, without rows.
     Empty(&'a str),
     /// The rows of an output's stage without our own columns. Of rows that several partitions have in common, those of

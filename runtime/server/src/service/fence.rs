@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
-use watershed_compilers::sql::{Allowed, Refused, guard, lists_tables};
+use watershed_compilers::sql::{Allowed, Listing, Refused, guard, listing};
 use watershed_compilers::{SqlError, SqlParser as _, SqlPlace};
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{
@@ -29,7 +29,7 @@ static PARSER: LazyLock<Arc<EngineParser>> = LazyLock::new(Arc::default);
 static VOCABULARY: OnceCell<Vocabulary> = OnceCell::const_new();
 
 /// Returns the statement to run for a caller's statement, once it is known to read outputs alone: the same text, or for
-/// `SHOW TABLES` the list of the outputs.
+/// `SHOW TABLES` and `SHOW ALL TABLES` the list of the outputs.
 ///
 /// # Errors
 /// `project-error` with `sql-syntax` for a text that is no SQL, and `not-allowed` with `not-allowed-sql` for everything else.
@@ -56,8 +56,8 @@ pub(crate) async fn check(olap: &Arc<dyn Olap>, entries: &[Entry], sql: &str) ->
         if let Err(SqlError::Syntax { message, place }) = &answer {
             return Err(misspelt(&sole, message, *place));
         }
-        if answer.as_ref().is_ok_and(lists_tables) {
-            return Ok(list_of(&outputs));
+        if let Some(listing) = answer.as_ref().ok().and_then(listing) {
+            return Ok(list_of(listing, &outputs));
         }
         let allowed = Allowed {
             outputs: &outputs,
@@ -107,16 +107,17 @@ fn not_one(error: SoleError, sql: &str) -> Problem {
 }
 
 /// Returns the statement that lists the outputs as the engine lists tables.
-fn list_of(outputs: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = outputs.iter().map(String::as_str).collect();
-    match names.is_empty() {
+fn list_of(listing: Listing, outputs: &BTreeSet<String>) -> String {
+    let names: Vec<String> = outputs.iter().cloned().collect();
+    match listing {
+        Listing::Columns => ENGINE.write(&Statement::Described(&names)),
         // No name matches, and the engine takes no empty list.
-        true => ENGINE.write(&Statement::Matching {
+        Listing::Names if names.is_empty() => ENGINE.write(&Statement::Matching {
             names: &[String::new()],
             pattern: ".",
         }),
-        false => ENGINE.write(&Statement::Matching {
-            names: &names.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        Listing::Names => ENGINE.write(&Statement::Matching {
+            names: &names,
             pattern: "",
         }),
     }
