@@ -90,7 +90,7 @@ export class Reading {
       signal.throwIfAborted();
       if (!piece || piece.done) break;
       const block = cutter.push(piece.value);
-      if (!this.rows && cutter.columns) [this.rows, this.standing] = [new Rows(cutter.columns), "reading"];
+      if (!this.rows && cutter.columns) [this.rows, this.standing] = [new Rows(cutter.columns, this.mostRows), "reading"];
       const { rows } = this;
       if (!rows || !block) continue;
       rows.push(block);

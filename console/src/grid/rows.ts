@@ -25,7 +25,11 @@ export class Rows {
   private readonly blocks: Placed[] = [];
   private readonly read = new Map<number, Row[]>();
 
-  constructor(readonly columns: Column[]) {}
+  constructor(
+    readonly columns: Column[],
+    /** Rows that are taken at most; those behind them are not there. */
+    private readonly most = Infinity,
+  ) {}
 
   /** Adds rows behind the others. */
   push({ bytes, count }: Block): void {
@@ -35,7 +39,7 @@ export class Rows {
       last.count += count;
       this.read.delete(this.blocks.length - 1);
     } else this.blocks.push({ bytes, count, first: this.count });
-    this.count += count;
+    this.count = Math.min(this.count + count, this.most);
     this.bytes += bytes.length;
   }
 
