@@ -2,13 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { accessible, browser, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { accessible, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
 import { pageOf, shows, tabTo, until } from "./lib/journey.ts";
 import { Line } from "./lib/line.ts";
 import { write as writeFiles } from "./lib/projects.ts";
 import { served } from "./lib/served.ts";
 import { answer, ask, cells, data, ended, ENDLESS, grid, HARD, readers, run, sqlOf, text, write } from "./lib/sql.ts";
-import { standIn } from "./lib/stand_in.ts";
 
 served("questions in SQL", data, (on) => {
   const open = (question?: string, options = {}) => visit(sqlOf(on.program.home, "data", question), options);
@@ -92,6 +91,31 @@ served("questions in SQL", data, (on) => {
     await leave();
   });
 
+  test("are completed by outputs and their columns, which are asked for once for each build", async () => {
+    const { page, leave } = await open();
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      if (request.method() === "POST" && request.url().endsWith("/query")) asked.push(request.postDataJSON().sql);
+    });
+    await text(page).click();
+    await page.keyboard.type("SELECT * FROM or");
+    await page.getByRole("option", { name: /^orders/ }).waitFor();
+    expect(asked).toEqual([]);
+    // What was typed just now is not taken for the choice of a proposal.
+    await page.getByRole("option", { name: /^orders/ }).click();
+    await page.keyboard.type(" WHERE am");
+    await page.getByRole("option", { name: /^amount/ }).click();
+    await page.keyboard.type(" > 1 AND sh");
+    await page.getByRole("option", { name: /^shop/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.type("op = 3 ORDER BY id");
+    await page.keyboard.press("Control+Enter");
+    await ended(page);
+    expect((await cells(page, 0)).slice(0, 2)).toEqual(["3", "3"]);
+    expect(asked).toEqual(["DESCRIBE orders", "SELECT * FROM orders WHERE amount > 1 AND shop = 3 ORDER BY id"]);
+    await leave();
+  });
+
   test("of which one part is selected are asked as that part, and a mistake stands at its place in the whole", async () => {
     const { page, leave } = await open();
     await write(page, "SELECT 1 AS one;\nSELECT nothing FROM orders");
@@ -116,7 +140,7 @@ served("questions in SQL", data, (on) => {
       ["DROP TABLE orders", "not-allowed-sql", undefined],
       ["SELECT 'ü',\n  * FROM read_text('/etc/passwd')", "the table function `read_text`", "line 2, column 10"],
       ["SELECT 'ü', nothing FROM orders", "unknown-column", "line 1, column 13"],
-      ["SELECT FROM WHERE", "sql-syntax", "line 1, column 8"],
+      ["SELECT FROM WHERE", "sql-syntax", "line 1, column 13"],
     ];
     for (const [question, words, place] of refused) {
       await write(page, question);
@@ -355,4 +379,3 @@ served("the screen of questions", data, (on) => {
     await leave(FAILED_REQUEST);
   });
 });
-void [browser, standIn];

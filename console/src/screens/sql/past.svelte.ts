@@ -51,7 +51,7 @@ export class Past {
     try {
       const all: unknown = JSON.parse(this.storage.getItem(this.key) ?? "[]");
       if (!Array.isArray(all)) return [];
-      return all.filter((one): one is Question => typeof one?.sql === "string" && typeof one.at === "number" && (one.ended === undefined || typeof one.ended === "string")).slice(0, MOST);
+      return all.filter((one): one is Question => typeof one?.sql === "string" && isTime(one.at) && (one.ended === undefined || typeof one.ended === "string")).slice(0, MOST);
     } catch {
       // What can't be read is nobody's question; it is replaced by the next one.
       return [];
@@ -76,6 +76,9 @@ export class Past {
     }
   }
 }
+
+/** True for a moment that a clock has shown: others can't be written as one. */
+const isTime = (at: unknown) => typeof at === "number" && at > 0 && at < 1e14;
 
 function stored(): Storage | undefined {
   try {

@@ -65,7 +65,7 @@ test("a full storage keeps the latest, and what somebody else wrote there is no 
   const none = new Past("k", new Small(0));
   none.add("SELECT 1");
   expect([none.isFull, none.questions.length]).toEqual([true, 1]);
-  for (const text of ["{", "null", "7", '[{"sql":1}]', '[null,{"sql":"a"}]', '[{"sql":"a","at":1,"ended":{}}]']) {
+  for (const text of ["{", "null", "7", '[{"sql":1}]', '[null,{"sql":"a"}]', '[{"sql":"a","at":1,"ended":{}}]', '[{"sql":"a","at":8.64e15},{"sql":"b","at":-1e300},{"sql":"c","at":null}]']) {
     const storage = new Small(1_000);
     storage.setItem("k", text);
     expect(new Past("k", storage).questions).toEqual([]);
