@@ -279,7 +279,7 @@ served("answers that are taken along", data, (on) => {
     expect((await take("Parquet")).subarray(0, 4).toString()).toBe("PAR1");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy as CSV" }).click();
-    await page.getByText("Copied 1 rows as CSV.").waitFor();
+    await page.getByText("Copied 1 row as CSV.").waitFor();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`"'=HYPERLINK`);
     await grid(page).focus();
     await page.keyboard.press("Control+Home");

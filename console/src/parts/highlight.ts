@@ -9,7 +9,8 @@ export interface Piece {
   text: string;
 }
 
-const KEYWORDS = new Set(
+/** Words of the engine's SQL. */
+export const KEYWORDS = new Set(
   (
     "all and any as asc between by case cast create cross cube current desc distinct else end except exclude exists extract false " +
     "fetch filter first following for from full group grouping having if ilike in inner insert intersect interval into is join " +

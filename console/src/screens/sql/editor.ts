@@ -2,12 +2,13 @@
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { PostgreSQL } from "@codemirror/lang-sql";
+import { SQLDialect } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { EditorState, Prec } from "@codemirror/state";
 import { drawSelection, EditorView, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { KEYWORDS } from "../../parts/highlight";
 import { visible } from "../../parts/text";
 import { completionsAt, type Source } from "./completion";
 
@@ -25,6 +26,9 @@ interface Options {
   run: () => void;
   changed: (text: string) => void;
 }
+
+/** SQL with the words that the console colours elsewhere too. */
+const dialect = SQLDialect.define({ keywords: [...KEYWORDS].join(" "), builtin: "", types: "", doubleDollarQuotedStrings: true });
 
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--code-keyword)" },
@@ -72,11 +76,11 @@ export function edit(into: HTMLElement, { text, label, outputs, run, changed }: 
         EditorView.lineWrapping,
         placeholder("SELECT …"),
         // The language alone: its own completion knows words that the engine doesn't.
-        PostgreSQL.language,
+        dialect.language,
         syntaxHighlighting(colours),
         autocompletion({ override: [(context) => complete(context, outputs)], icons: false }),
         look,
-        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
+        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
         EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
       ],
     }),
