@@ -43,6 +43,7 @@ blocks! {
         "tls": Block(&network::TLS), "The certificate with which the service encrypts.";
         "proxies": Texts, "Addresses and networks of the proxies before the service, whose reports about clients are believed.";
         "limits": Block(&limits::LIMITS), "What callers of the service may use.";
+        "mcp": Bool, "True if assistants are let in at `/mcp`, with the roles of their tokens; false unless set.";
         "egress": Block(&egress::EGRESS), "Connections of the projects to other machines, beside encrypted ones to the public internet.";
         "instances": Map(&Block(&INSTANCE)), "The projects, each under the name that it has in paths.";
     }
@@ -62,7 +63,7 @@ blocks! {
 }
 
 /// Top-level keys that are reserved for later versions.
-const LATER: [&str; 3] = ["embed", "mcp", "sql"];
+const LATER: [&str; 2] = ["embed", "sql"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub struct Configuration {
     pub auth: Option<Auth>,
     /// Limits of what callers of the service may use.
     pub limits: Limits,
+    /// True if assistants are let in.
+    pub mcp: bool,
     /// Destinations that projects may connect to beside the public internet.
     pub egress: Vec<Destination>,
     /// Instances by name.
@@ -156,6 +159,7 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
         auth: auth::auth(&mut fields, &network),
         network,
         limits: limits::limits(&mut fields),
+        mcp: fields.bool("mcp").unwrap_or(false),
         egress: egress::egress(&mut fields),
         instances: instances::instances(&mut fields),
     };

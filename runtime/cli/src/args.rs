@@ -10,6 +10,7 @@ use clap_complete::engine::ArgValueCompleter;
 mod asked;
 mod kept;
 mod managed;
+mod mcp;
 mod metrics;
 mod programs;
 mod rows;
@@ -21,6 +22,7 @@ use super::values::{Limit, Since, Size, Variable, Wait, outcome};
 pub(super) use asked::{Alert, AlertAction, AlertTest, Call, Report, ReportAction, ReportRun, Snooze};
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
 pub(super) use managed::{Event, Set};
+pub(super) use mcp::Mcp;
 pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Form, Out, Partitions, Query, Show};
@@ -151,6 +153,8 @@ pub(super) enum Command {
     Schema(Schema),
     /// Help an editor with project files, by the Language Server Protocol on standard input and output.
     Lsp(Lsp),
+    /// Give an assistant the project's tools, by the Model Context Protocol on standard input and output.
+    Mcp(Mcp),
     /// Print completions for a shell, names of resources included.
     #[command(after_help = COMPLETIONS)]
     Completions(Completions),

@@ -41,7 +41,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 8] = [
         &["doctor", "gc", "trash", "backup", "restore", "debug"],
     ),
     ("Let callers in", &["token"]),
-    ("Editors", &["schema", "lsp", "completions"]),
+    ("Editors and assistants", &["schema", "lsp", "mcp", "completions"]),
 ];
 
 /// Width of the longest command's name, in columns.

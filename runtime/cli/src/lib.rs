@@ -24,6 +24,7 @@ mod look;
 mod lsp;
 mod man;
 mod managed;
+mod mcp;
 mod memory;
 mod metrics;
 mod metrics_file;
@@ -248,6 +249,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Gc(args) => care::gc(console, shared, args),
         Command::Schema(args) => compile::schema(console, shared, args),
         Command::Lsp(args) => lsp::run(shared, args),
+        Command::Mcp(args) => mcp::run(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
         Command::Man(args) => man::run(args),
         Command::Shim(args) => shim::run(args),

@@ -32,7 +32,7 @@ const LONG: Duration = Duration::from_secs(60);
 pub(super) fn choose(command: &Command) {
     let stays = matches!(
         command,
-        Command::Start(_) | Command::Serve(_) | Command::Lsp(_) | Command::Shim(_)
+        Command::Start(_) | Command::Serve(_) | Command::Lsp(_) | Command::Mcp(_) | Command::Shim(_)
     );
     match stays {
         _ if !allocator::is_ours() => {}

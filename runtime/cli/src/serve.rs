@@ -95,7 +95,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         let stop = Stop::default();
         signals::stop_on_signals_but_hangup(stop.clone())?;
         let mut reload = Reload::new(file, &checked)?;
-        let mut service = place.service();
+        let mut service = place.service().with_assistants(checked.mcp);
         service.set_limits(checked.limits);
         let mut runtime = console.runtime.clone();
         if let Some(folder) = &checked.state {
@@ -103,6 +103,9 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
             service = service.keeping(Arc::clone(&state));
             let people = match checked.people.take() {
                 Some(people) => {
+                    if let Some(issuer) = people.issuer() {
+                        service = service.signed_in_at(issuer);
+                    }
                     runtime = runtime.with_directory(Seen(Arc::clone(&state)));
                     let opened = People::new(people, Arc::clone(&state), &place.base).await;
                     Some(Arc::new(opened.map_err(|error| state_failure(folder, error))?))

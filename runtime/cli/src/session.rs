@@ -9,6 +9,7 @@ use watershed_api::{Exit, Problem, Reply};
 
 use super::failure::Failure;
 use super::project::Location;
+use watershed::http::mcp::OwnerDesk;
 use watershed::program::{Stop, close_problem, open_problem, state_problem};
 use watershed::socket::{Address, ConnectError, Connection, Listener, Replies, replies};
 use watershed::state_folder::{Lock, Patience, StateFolder};
@@ -144,8 +145,11 @@ pub(super) async fn open_instance(
         .map_err(|error| open_problem(error, &state.path()))?;
     let instance = Arc::new(opened);
     // Without a socket others wait until this command has ended.
-    let listener = Listener::bind(Address::for_folder(state), Arc::clone(&instance))
-        .inspect_err(|error| tracing::warn!(%error, "can't listen on the folder's socket"));
+    let listener = Listener::bind(
+        Address::for_folder(state),
+        Arc::new(OwnerDesk::new(Arc::clone(&instance))),
+    )
+    .inspect_err(|error| tracing::warn!(%error, "can't listen on the folder's socket"));
     Ok((instance, listener.ok()))
 }
 

@@ -7,6 +7,7 @@
 //! | `alerts` | questions whose rows people are told of, and messages that arrive |
 //! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
+//! | `assistants` | tools over HTTP and on pipes, with real clients |
 //! | `attacks` | jobs and services while the program and the parent of their processes are killed |
 //! | `azure` | Azure's store: read, asked for changes, written to |
 //! | `backups` | everything that an environment keeps, in one file and back |
@@ -79,6 +80,7 @@ mod alerts;
 mod answers;
 mod asking;
 mod assertions;
+mod assistants;
 mod attacks;
 mod azure;
 mod backups;

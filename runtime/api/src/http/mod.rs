@@ -9,6 +9,9 @@
 //! | [`Limit`] | the number of entries of an answer |
 //! | [`access`] | paths of the service itself: who asks, tokens, the audit log |
 //! | [`own`] | inputs and documents of what HTTP alone has: pages, requests under way, the stream of changes |
+//! | [`calls`] | calls of paths by another process of this machine |
+//! | [`offers`] | documents of what a caller may ask: metrics views and APIs |
+//! | [`tools`], [`tool_schema`] | paths that are tools for assistants, and the schemas of these |
 //! | [`openapi`] | the OpenAPI document, made from the table and the schemas of documents |
 //! | [`page`] | the page of the documentation, made from the table |
 //!
@@ -17,13 +20,17 @@
 pub mod access;
 mod actions;
 mod at;
+pub mod calls;
 pub mod forms;
 mod limit;
+pub mod offers;
 pub mod openapi;
 pub mod own;
 pub mod page;
 pub mod routes;
 pub mod rows;
+pub mod tool_schema;
+pub mod tools;
 
 pub use access::{Me, SERVICE_PATHS, ServicePath};
 pub use actions::actions;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::access::{SERVICE_PATHS, ServicePath};
 use super::forms::Selected;
+use super::offers::{ApisDocument, MetricsViewDocument, MetricsViewsDocument};
 use super::own::{
     Accepted, Checkout, DiagnosticsDocument, EventsTaken, FileChange, FileRename, FileTexts, FilesDocument,
     Page, ProblemDocument, RequestDocument, Touched, TreeDocument,
@@ -60,6 +61,13 @@ pub(super) fn properties(form: fn(&mut SchemaGenerator) -> Schema) -> Vec<(Strin
     let mut writer = Writer::new();
     let schema = form(&mut writer.generator);
     writer.properties(&schema)
+}
+
+fn prefer() -> Value {
+    header(
+        "Prefer",
+        "`wait=N` waits up to N seconds, at most 60, for the end of the work.",
+    )
 }
 
 fn add(paths: &mut Map<String, Value>, path: String, method: Method, described: Value) {
@@ -164,6 +172,9 @@ impl Writer {
         }
         if let Does::Own(own) = route.does {
             parameters.extend(own_parameters(own));
+            if own == Own::Request {
+                parameters.push(prefer());
+            }
             if matches!(own, Own::Resource | Own::File | Own::Public | Own::Export) {
                 parameters.push(header(
                     "If-None-Match",
@@ -196,10 +207,7 @@ impl Writer {
             }
         }
         if matches!(route.does, Does::Starts(_)) {
-            parameters.push(header(
-                "Prefer",
-                "`wait=N` waits up to N seconds, at most 60, for the end of the work.",
-            ));
+            parameters.push(prefer());
         }
         if route.changes() {
             parameters.push(idempotency_key());
@@ -324,6 +332,9 @@ impl Writer {
             Own::Checkout => document(self.schema::<Checkout>()),
             Own::Lsp => json!({ "101": { "description": "The connection is a WebSocket." } }),
             Own::Diagnostics | Own::CheckFiles => document(self.schema::<DiagnosticsDocument>()),
+            Own::MetricsViews => document(self.schema::<MetricsViewsDocument>()),
+            Own::MetricsView => document(self.schema::<MetricsViewDocument>()),
+            Own::Apis => document(self.schema::<ApisDocument>()),
             Own::Request => document(self.schema::<RequestDocument>()),
             Own::Watch => {
                 let events = json!({ "type": "string" });
@@ -548,6 +559,9 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
         | Own::Public
         | Own::Tree
         | Own::Diagnostics
+        | Own::MetricsViews
+        | Own::MetricsView
+        | Own::Apis
         | Own::Request
         | Own::Backup
         | Own::Events => Vec::new(),

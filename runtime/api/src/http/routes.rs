@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::forms::{self, Form, Selected};
 use super::rows;
+use super::tools::{self, Tool};
 use crate::code::Code;
 use crate::operations::{Info, Manner, Operation as _, Request, Role};
 use crate::problem::Problem;
@@ -107,6 +108,12 @@ pub enum Own {
     Public,
     /// Streams changes of resources.
     Watch,
+    /// Lists the metrics views that the caller may ask.
+    MetricsViews,
+    /// Describes a metrics view.
+    MetricsView,
+    /// Lists the APIs that the caller may call.
+    Apis,
     /// Returns the state of an accepted request.
     Request,
     /// Sends a backup as the body of the answer.
@@ -138,6 +145,9 @@ impl Own {
             Self::Checkout => "checkout",
             Self::Public => "public",
             Self::Watch => "watch",
+            Self::MetricsViews => "metrics-views",
+            Self::MetricsView => "metrics-view",
+            Self::Apis => "apis",
             Self::Request => "request",
             Self::Backup => "backup",
             Self::Events => "event",
@@ -160,9 +170,19 @@ pub struct Route {
     pub summary: &'static str,
     /// Effect of the path: an operation, or a part that only HTTP has.
     pub does: Does,
+    /// The tool that the path is for assistants; none if it is none.
+    pub tool: Option<&'static Tool>,
 }
 
 impl Route {
+    /// Offers the path to assistants as a tool.
+    const fn tool(self, tool: &'static Tool) -> Self {
+        Self {
+            tool: Some(tool),
+            ..self
+        }
+    }
+
     /// Returns the operation behind the path; none for a part that only HTTP has.
     pub fn operation(&self) -> Option<Info> {
         match &self.does {
@@ -309,6 +329,7 @@ const fn line(method: Method, path: &'static str, role: Role, summary: &'static 
         role,
         summary,
         does,
+        tool: None,
     }
 }
 
@@ -317,17 +338,17 @@ use Role::{Admin, Edit, Operate, Query, Read};
 /// All paths of an instance.
 #[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
-    own(Method::Get, "/resources", Read, Own::List, "Lists resources, a page at a time"),
-    own(Method::Get, "/resources/{kind}/{name}", Read, Own::Resource, "Shows one resource"),
-    get::<forms::History>("/resources/{kind}/{name}/history", Read, "Tells of past runs of a resource, the latest first"),
+    own(Method::Get, "/resources", Read, Own::List, "Lists resources, a page at a time").tool(&tools::LIST_RESOURCES),
+    own(Method::Get, "/resources/{kind}/{name}", Read, Own::Resource, "Shows one resource").tool(&tools::DESCRIBE_RESOURCE),
+    get::<forms::History>("/resources/{kind}/{name}/history", Read, "Tells of past runs of a resource, the latest first").tool(&tools::HISTORY),
     own(Method::Get, "/resources/{kind}/{name}/tree", Read, Own::Tree, "Shows a managed resource with its parts"),
-    get::<forms::Explain>("/resources/{kind}/{name}/explain", Operate, "Tells why a resource is not running, the root cause first"),
-    follow::<forms::Logs>("/resources/{kind}/{name}/logs", Operate, "Tells what runs of a resource said"),
+    get::<forms::Explain>("/resources/{kind}/{name}/explain", Operate, "Tells why a resource is not running, the root cause first").tool(&tools::EXPLAIN),
+    follow::<forms::Logs>("/resources/{kind}/{name}/logs", Operate, "Tells what runs of a resource said").tool(&tools::LOGS),
     follow::<forms::Output>("/resources/{kind}/{name}/output", Operate, "Tells what a program wrote"),
     get::<forms::Partitions>("/resources/{kind}/{name}/partitions", Operate, "Lists partitions of a model, the latest first"),
-    start::<forms::Reconcile>("/resources/{kind}/{name}/reconcile", Operate, "Looks at a resource again"),
-    start::<forms::Refresh>("/resources/{kind}/{name}/refresh", Operate, "Does the work of a resource again"),
-    start::<forms::Retry>("/resources/{kind}/{name}/retry", Operate, "Tries again now what has failed of a resource"),
+    start::<forms::Reconcile>("/resources/{kind}/{name}/reconcile", Operate, "Looks at a resource again").tool(&tools::RECONCILE),
+    start::<forms::Refresh>("/resources/{kind}/{name}/refresh", Operate, "Does the work of a resource again").tool(&tools::REFRESH),
+    start::<forms::Retry>("/resources/{kind}/{name}/retry", Operate, "Tries again now what has failed of a resource").tool(&tools::RETRY),
     start::<forms::Approve>("/resources/{kind}/{name}/approve", Operate, "Lets an edit through that is held"),
     post::<forms::Pause>("/resources/{kind}/{name}/pause", Operate, "Keeps a resource from being run"),
     post::<forms::Resume>("/resources/{kind}/{name}/resume", Operate, "Lets a resource run again"),
@@ -349,35 +370,38 @@ pub const ROUTES: &[Route] = &[
     selected::<forms::Cancel>("/resources:cancel", "Ends the runs of resources"),
     selected::<forms::Restart>("/resources:restart", "Starts services anew"),
     get::<forms::Graph>("/graph", Read, "Draws what reads what"),
-    own(Method::Get, "/diagnostics", Read, Own::Diagnostics, "Lists the mistakes in files"),
+    own(Method::Get, "/diagnostics", Read, Own::Diagnostics, "Lists the mistakes in files").tool(&tools::DIAGNOSTICS),
     get::<forms::Stats>("/stats", Read, "Counts resources and what was done to them"),
     get::<forms::Engine>("/engine", Read, "Tells what the engine promises"),
     get::<forms::Past>("/history", Operate, "Tells of past runs of all resources, the latest first"),
     own(Method::Get, "/watch", Read, Own::Watch, "Follows what changes"),
-    own(Method::Get, "/files", Edit, Own::Files, "Lists the files of the project"),
-    own(Method::Get, "/files/{*path}", Edit, Own::File, "Shows one file of the project"),
-    own(Method::Put, "/files/{*path}", Edit, Own::WriteFile, "Writes one file of the project"),
+    own(Method::Get, "/files", Edit, Own::Files, "Lists the files of the project").tool(&tools::LIST_FILES),
+    own(Method::Get, "/files/{*path}", Edit, Own::File, "Shows one file of the project").tool(&tools::READ_FILE),
+    own(Method::Put, "/files/{*path}", Edit, Own::WriteFile, "Writes one file of the project").tool(&tools::WRITE_FILE),
     own(Method::Put, "/files/.env", Admin, Own::WriteVariables, "Replaces the project's variables, which nobody reads"),
-    own(Method::Post, "/rename-file", Edit, Own::RenameFile, "Renames one file of the project"),
-    own(Method::Delete, "/files/{*path}", Edit, Own::DeleteFile, "Deletes one file of the project"),
-    own(Method::Post, "/check", Edit, Own::CheckFiles, "Compiles unsaved texts over the project's files, and changes nothing"),
+    own(Method::Post, "/rename-file", Edit, Own::RenameFile, "Renames one file of the project").tool(&tools::RENAME_FILE),
+    own(Method::Delete, "/files/{*path}", Edit, Own::DeleteFile, "Deletes one file of the project").tool(&tools::DELETE_FILE),
+    own(Method::Post, "/check", Edit, Own::CheckFiles, "Compiles unsaved texts over the project's files, and changes nothing").tool(&tools::CHECK_FILES),
     own(Method::Get, "/lsp", Edit, Own::Lsp, "Connects an editor to the project's language server, as a WebSocket"),
     own(Method::Get, "/public/{*path}", Read, Own::Public, "Shows a file below the manifest's `public_paths`"),
     own(Method::Get, "/exports/{id}", Query, Own::Export, "Sends the file of a report, also to who has its signed address"),
     own(Method::Delete, "/exports/{id}", Admin, Own::Revoke, "Ends the address of a report's file"),
-    own(Method::Get, "/requests/{id}", Read, Own::Request, "Tells what came of a request"),
-    start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it"),
-    post::<forms::Plan>("/plan", Operate, "Works out what a run would do"),
+    own(Method::Get, "/requests/{id}", Read, Own::Request, "Tells what came of a request").tool(&tools::GET_REQUEST),
+    start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it").tool(&tools::RUN),
+    post::<forms::Plan>("/plan", Operate, "Works out what a run would do").tool(&tools::PLAN),
     post::<forms::Test>("/test", Operate, "Runs the tests of models"),
     own(Method::Post, "/checkout", Operate, Own::Checkout, "Fetches the project's files from its git repository"),
     own(Method::Post, "/events", Operate, Own::Events, "Takes in CloudEvents"),
-    stream::<rows::Query>(Method::Post, "/query", "Asks the project's outputs one question in SQL"),
-    stream::<rows::Rows>(Method::Get, "/resources/{kind}/{name}/rows", "Sends the rows of a resource"),
+    stream::<rows::Query>(Method::Post, "/query", "Asks the project's outputs one question in SQL").tool(&tools::QUERY_SQL),
+    stream::<rows::Rows>(Method::Get, "/resources/{kind}/{name}/rows", "Sends the rows of a resource").tool(&tools::SHOW_ROWS),
     get::<forms::Compile>("/resources/{kind}/{name}/compiled", Role::Query, "Shows the SQL of a model as the engine gets it"),
-    post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view"),
+    own(Method::Get, "/metrics", Read, Own::MetricsViews, "Lists the metrics views that the caller may ask").tool(&tools::LIST_METRICS),
+    own(Method::Get, "/metrics/{view}", Read, Own::MetricsView, "Describes a metrics view, with questions that run as they stand").tool(&tools::DESCRIBE_METRICS),
+    post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view").tool(&tools::QUERY_METRICS),
     get::<forms::MetricsBounds>("/metrics/{view}/bounds", Read, "Tells the ends of a metrics view's time dimension"),
+    own(Method::Get, "/api", Read, Own::Apis, "Lists the APIs that the caller may call").tool(&tools::LIST_APIS),
     get::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project"),
-    post::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project, its arguments in the body"),
+    post::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project, its arguments in the body").tool(&tools::CALL_API),
     get::<forms::Trash>("/trash", Operate, "Lists the trash"),
     post::<forms::RestoreTable>("/trash/{id}/restore", Edit, "Gives a table back from the trash"),
     post::<forms::EmptyTrash>("/trash/empty", Admin, "Throws tables of the trash away for good"),
@@ -385,6 +409,11 @@ pub const ROUTES: &[Route] = &[
     post::<forms::Gc>("/gc", Admin, "Removes what nothing needs any more"),
     own(Method::Post, "/backup", Admin, Own::Backup, "Sends a copy of everything that is kept"),
 ];
+
+/// Returns all tools with the paths that they are, in the order of the table.
+pub fn tools() -> impl Iterator<Item = (&'static Tool, &'static Route)> {
+    ROUTES.iter().filter_map(|route| Some((route.tool?, route)))
+}
 
 /// Operations without a path of their own, each with the reason.
 pub const WITHOUT_PATH: &[(&str, &str)] = &[
@@ -418,6 +447,7 @@ pub const WITHOUT_PATH: &[(&str, &str)] = &[
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::tools::{Effect, LONGEST_DESCRIPTION};
     use super::*;
     use crate::operations::TABLE;
 
@@ -434,6 +464,23 @@ mod tests {
         }
         for (name, reason) in WITHOUT_PATH {
             assert!(TABLE.iter().any(|line| line.name == *name), "{name}: {reason}");
+        }
+    }
+
+    #[test]
+    fn s_api41_tools_have_names_of_their_own_and_short_descriptions_with_an_example() {
+        let names: BTreeSet<&str> = tools().map(|(tool, _)| tool.name).collect();
+        assert_eq!(names.len(), tools().count());
+        for (tool, route) in tools() {
+            let length = tool.description.len();
+            assert!(length < LONGEST_DESCRIPTION, "{}: {length}", tool.name);
+            assert!(tool.description.contains("Example: {"), "{}", tool.name);
+            assert_eq!(
+                route.changes() || matches!(route.does, Does::Starts(_)),
+                tool.effect != Effect::Reads,
+                "{}",
+                tool.name
+            );
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) struct Checked {
     /// Tokens of the file of tokens; none if only the user who started the service is let in.
     pub(super) tokens: Option<Vec<Token>>,
     pub(super) limits: Limits,
+    /// True if assistants are let in.
+    pub(super) mcp: bool,
     /// Policy of the projects' outgoing connections.
     pub(super) egress: Egress,
     /// People who sign in; none without a provider and a proxy's header.
@@ -234,6 +236,7 @@ impl<'f> Reading<'f> {
             state,
             tokens,
             limits: limits(&read.limits),
+            mcp: read.mcp,
             egress: egress(&read.egress),
             people: people.filter(people::Checked::is_any),
             instances,

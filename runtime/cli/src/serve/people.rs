@@ -70,6 +70,11 @@ impl Checked {
         [oidc.unwrap_or_default(), header.unwrap_or_default()]
     }
 
+    /// Returns the issuer of the provider; none without one.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.provider.as_ref().map(|(provider, _)| provider.issuer())
+    }
+
     /// Returns true if people can sign in.
     pub(super) fn is_any(&self) -> bool {
         self.provider.is_some() || self.header.is_some()

@@ -29,7 +29,7 @@ use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
-use super::{checkout, exports, files, list, lsp, table, texts, watch, words};
+use super::{checkout, exports, files, list, lsp, offers, table, texts, watch, words};
 
 /// An HTTP call that was routed to an instance.
 pub(super) struct Call<'a> {
@@ -69,7 +69,7 @@ impl Call<'_> {
             true => limits.statement_within,
             false => limits.answer_within,
         };
-        let origin = format!("{} over HTTP", self.caller.name());
+        let origin = self.caller.origin();
         let answering = async {
             // Readers of all kinds share slots, so that they hold up no build.
             let _slot = match is_question {
@@ -152,6 +152,16 @@ impl Call<'_> {
             .show(serde_json::to_value(request).unwrap_or_default())
     }
 
+    /// Waits for the end of a request, for a while.
+    async fn ended(&self, id: &str, wait: std::time::Duration) {
+        let Ok(id) = id.parse() else { return };
+        tokio::select! {
+            biased;
+            () = self.open.ending.cancelled() => {}
+            () = self.open.requests.wait(id, wait) => {}
+        }
+    }
+
     /// Returns a document with the parts that the caller may see, as a response.
     fn document(&self, document: &impl Serialize) -> Response {
         let document = answers::document(document, &self.open.instance);
@@ -200,6 +210,9 @@ impl Call<'_> {
                 .await?)
             }
             Own::Request => {
+                if let Some(wait) = operations::preferred_wait(self.headers)? {
+                    self.ended(word("id"), wait).await;
+                }
                 let asker = self.caller.narrowing().map(|_| self.caller.name());
                 let request = self
                     .open
@@ -208,6 +221,15 @@ impl Call<'_> {
                     .await?;
                 Ok(answers::json(&self.shown(request)))
             }
+            Own::MetricsViews => Ok(answers::json(
+                &offers::metrics_views(self.open, self.caller, self.scope).await?,
+            )),
+            Own::MetricsView => Ok(answers::json(
+                &offers::metrics_view(self.open, self.caller, word("view")).await?,
+            )),
+            Own::Apis => Ok(answers::json(
+                &offers::apis(self.open, self.caller, self.scope).await?,
+            )),
             Own::Backup => {
                 let words = words::body(&read(body, self.service.gate()).await?)?;
                 self.trail.begin().await?;

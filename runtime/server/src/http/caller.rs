@@ -17,6 +17,10 @@ pub struct Caller {
     name: String,
     grants: Grants,
     is_owner: bool,
+    /// True for the user of this machine, also under the policies of somebody else.
+    is_of_machine: bool,
+    /// Tool by which an assistant calls; none for calls of the API itself.
+    tool: Option<String>,
     attributes: Attributes,
     narrowing: Option<Narrowing>,
     authentication: Authentication,
@@ -40,7 +44,29 @@ impl Caller {
         let everything = Grants::one(ALL_INSTANCES, Grant::new(Level::Admin));
         Self {
             is_owner: true,
+            is_of_machine: true,
             ..Self::with(name, everything)
+        }
+    }
+
+    /// Creates the user of this machine with less than everything. With attributes the policies of such a user are in force.
+    #[cfg(feature = "mcp")]
+    pub(super) fn of_machine(grants: Grants, attributes: Option<Attributes>) -> Self {
+        Self {
+            is_owner: attributes.is_none(),
+            is_of_machine: true,
+            attributes: attributes.unwrap_or_default(),
+            ..Self::with("local", grants)
+        }
+    }
+
+    /// Sets the tool by which an assistant calls in the caller's name.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub(super) fn through(self, tool: &str) -> Self {
+        Self {
+            tool: Some(tool.to_owned()),
+            ..self
         }
     }
 
@@ -50,6 +76,8 @@ impl Caller {
             name: name.into(),
             grants,
             is_owner: false,
+            is_of_machine: false,
+            tool: None,
             attributes: Attributes::new(),
             narrowing: None,
             authentication: Authentication::Local,
@@ -92,6 +120,7 @@ impl Caller {
         Self {
             grants: Grants::one(ALL_INSTANCES, Grant::new(Level::Read)),
             is_owner: false,
+            is_of_machine: false,
             attributes,
             ..self
         }
@@ -127,6 +156,27 @@ impl Caller {
     /// Returns true if no policy applies to the caller.
     pub fn is_owner(&self) -> bool {
         self.is_owner
+    }
+
+    /// Returns true for the user of this machine, who owns the files that are changed.
+    pub(super) fn is_of_machine(&self) -> bool {
+        self.is_of_machine
+    }
+
+    /// Returns the protocol of the call, as the audit log has it.
+    pub(super) fn protocol(&self) -> &'static str {
+        match self.tool {
+            Some(_) => "mcp",
+            None => "http",
+        }
+    }
+
+    /// Returns the caller with protocol and tool, as the history shows it.
+    pub(super) fn origin(&self) -> String {
+        match &self.tool {
+            Some(tool) => format!("{} over MCP, by {tool}", self.name),
+            None => format!("{} over HTTP", self.name),
+        }
     }
 
     /// Returns the attributes that policies see.

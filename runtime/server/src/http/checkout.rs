@@ -107,7 +107,7 @@ pub(super) async fn checkout(
     })?;
     trail.begin().await?;
     let instance = Arc::clone(place.instance);
-    let author = format!("{} over HTTP", caller.name());
+    let author = caller.origin();
     // A caller who leaves, or an answer that takes too long, ends nothing.
     let fetching = tokio::spawn(async move {
         let fetched = source.checkout().await?;

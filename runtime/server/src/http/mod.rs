@@ -3,7 +3,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`service`] | the instances that a process serves: start at [`Service`] |
-//! | [`router`] | the routes, made from the table in [`watershed_api::http`] |
+//! | [`router`] | all routes, and what is checked before each |
+//! | [`routes`] | the routes of instances, made from the table in [`watershed_api::http`] |
 //! | [`service_routes`] | the routes of the service itself |
 //! | [`context`] | what the handlers of routes share |
 //! | [`call`] | an HTTP call of an instance |
@@ -22,6 +23,9 @@
 //! | [`exports`] | files of reports, and their signed addresses |
 //! | [`guard`] | protection against other sites in a browser |
 //! | [`visibility`], [`scope`] | what a role sees of documents, and what a narrowed token may name |
+//! | [`meters`], [`scrape`] | numbers of the API and of the instances, for Prometheus |
+//! | `mcp` | tools for assistants, with the feature of that name |
+//! | [`offers`] | metrics views and APIs that a caller may ask |
 //! | [`offered`] | parts of specs for those who may ask |
 //! | [`mock_user`] | users of the manifest, as whom admins look |
 //! | [`words`] | parameters from queries and bodies |
@@ -85,16 +89,22 @@ mod list;
 mod listen;
 mod lsp;
 mod made_file;
+#[cfg(feature = "mcp")]
+pub mod mcp;
+mod meters;
 mod mock_user;
 mod offered;
+mod offers;
 mod operations;
 mod pages;
 mod proxies;
 mod repeats;
 mod requests;
 mod router;
+mod routes;
 mod rows;
 mod scope;
+mod scrape;
 mod service;
 mod service_routes;
 mod source;

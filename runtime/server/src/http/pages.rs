@@ -13,6 +13,7 @@ use watershed_core::Uid;
 
 use super::answers;
 use super::caller::Caller;
+use super::scrape;
 use super::service::{Served, Service};
 use super::visibility::Visibility;
 
@@ -142,11 +143,16 @@ pub(super) fn ready(
 ///
 /// # Errors
 /// `not-allowed`, without the role `read` on all instances.
-pub(super) fn metrics(service: &Service, caller: &Caller) -> Result<Response, Problem> {
+pub(super) async fn metrics(
+    service: &Service,
+    caller: &Caller,
+    query: Option<&str>,
+) -> Result<Response, Problem> {
     if !caller.roles().contains(&Role::Read) {
         let problem = Problem::new(Code::NotAllowed, "this needs the role `read` on all instances");
         return Err(problem.hint("an admin of the service gives roles"));
     }
+    let has_resources = scrape::asks_for_resources(query)?;
     let mut page =
         "# HELP watershed_http_refused_total Requests, connections and streams that passed a limit.\n\
                     # TYPE watershed_http_refused_total counter\n"
@@ -156,7 +162,9 @@ pub(super) fn metrics(service: &Service, caller: &Caller) -> Result<Response, Pr
             "watershed_http_refused_total{{limit=\"{limit}\"}} {number}\n"
         ));
     }
+    page.push_str(&service.meters().page());
     page.push_str(&readers(service));
+    page.push_str(&scrape::controllers(service, has_resources).await);
     Ok(answers::of_type("text/plain; version=0.0.4; charset=utf-8", page))
 }
 

@@ -18,6 +18,7 @@ use super::caller::Caller;
 use super::files;
 use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
+use super::meters::Meters;
 use super::requests::Requests;
 use super::source::Source;
 use super::texts::Texts;
@@ -48,7 +49,15 @@ pub struct Service {
     keys: Keys,
     /// Sources of the instances whose files are fetched, by the instance's name.
     sources: Arc<RwLock<BTreeMap<String, Arc<dyn Source>>>>,
+    /// Meters of the API.
+    meters: Meters,
     stopping: CancellationToken,
+    /// True if assistants are let in.
+    #[cfg(feature = "mcp")]
+    has_assistants: bool,
+    /// Issuer of the provider at which people sign in; none if they sign in at none.
+    #[cfg(feature = "mcp")]
+    issuer: Option<Arc<str>>,
 }
 
 /// An instance under its name, open or not.
@@ -92,7 +101,12 @@ impl Default for Service {
             tokens: None,
             keys: Keys::default(),
             sources: Arc::default(),
+            meters: Meters::default(),
             stopping: CancellationToken::new(),
+            #[cfg(feature = "mcp")]
+            has_assistants: false,
+            #[cfg(feature = "mcp")]
+            issuer: None,
         }
     }
 }
@@ -153,11 +167,45 @@ impl Service {
         self
     }
 
+    /// Lets assistants in, at `/mcp`.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn with_assistants(self, has_assistants: bool) -> Self {
+        Self {
+            has_assistants,
+            ..self
+        }
+    }
+
+    /// Sets the issuer of the provider at which people sign in, to which clients of assistants are sent.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn signed_in_at(self, issuer: &str) -> Self {
+        Self {
+            issuer: Some(issuer.into()),
+            ..self
+        }
+    }
+
+    /// Returns the issuer to which clients of assistants are sent; none if nobody signs in or no assistant is let in.
+    #[cfg(feature = "mcp")]
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.issuer.as_deref().filter(|_| self.has_assistants)
+    }
+
+    /// Returns true if assistants are let in.
+    #[cfg(feature = "mcp")]
+    pub(super) fn has_assistants(&self) -> bool {
+        self.has_assistants
+    }
+
     /// Adds an instance, or replaces the instance of this name.
     pub fn put(&self, name: impl Into<String>, instance: impl Into<Arc<Instance>>) {
         let instance = instance.into();
         files::remove_leftovers(&instance);
-        let requests = Requests::open(&instance, Arc::clone(&self.gate));
+        // One journal of requests, whoever else serves the instance.
+        let opened = || Requests::open(&instance, Arc::clone(&self.gate));
+        let requests = instance.common(opened);
         let calls = TaskTracker::new();
         let open = Open {
             instance,
@@ -240,6 +288,11 @@ impl Service {
         self.gate.passed().clone()
     }
 
+    /// Returns the meters of the API.
+    pub(super) fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
     /// Returns the limits with what is in use.
     pub(super) fn gate(&self) -> &Arc<Gate> {
         &self.gate
@@ -293,7 +346,7 @@ impl Service {
             return Err(Problem::new(Code::OwnedByGit, message)
                 .hint("push a commit to the repository, then call `checkout`"));
         }
-        if caller.is_owner() || open.instance.allows_remote_edit() {
+        if caller.is_of_machine() || open.instance.allows_remote_edit() {
             return Ok(());
         }
         let message =

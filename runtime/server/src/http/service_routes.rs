@@ -34,9 +34,11 @@ pub(super) fn service_routes() -> Router<Context> {
         .route(
             "/metrics",
             get(
-                async |State(context): State<Context>, caller: axum::Extension<Caller>| {
+                async |State(context): State<Context>, caller: axum::Extension<Caller>, request: Request| {
                     let base = context.service.base();
-                    pages::metrics(&context.service, &caller)
+                    let query = request.uri().query().map(str::to_owned);
+                    pages::metrics(&context.service, &caller, query.as_deref())
+                        .await
                         .unwrap_or_else(|problem| Refused::new(problem, base).into_response())
                 },
             ),

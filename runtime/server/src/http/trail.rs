@@ -47,7 +47,7 @@ impl Trail {
         let entry = AuditEntry {
             at_ms: Time::now().millis(),
             principal: caller.name().to_owned(),
-            protocol: "http".to_owned(),
+            protocol: caller.protocol().to_owned(),
             instance: instance.map(bounded),
             operation: operation.to_owned(),
             subject: None,

@@ -32,6 +32,11 @@ impl Instance {
         self.options.sandbox || self.options.remote_edit
     }
 
+    /// Returns what all who serve this instance to callers have in common; made for the first one.
+    pub(crate) fn common<T: Clone + Send + Sync + 'static>(&self, make: impl Fn() -> T) -> T {
+        self.attended.common(make)
+    }
+
     /// Notes that a caller is about to write a file, so that the history names the caller as the origin of what the
     /// edit sets going.
     pub(crate) fn note_author(&self, path: &str, author: &Arc<str>) {

@@ -16,20 +16,33 @@ pub(super) const REST: Duration = Duration::from_secs(3);
 
 /// The number of those who are connected to an instance.
 #[derive(Default)]
-pub(super) struct Attendance(Arc<watch::Sender<usize>>);
+pub(super) struct Attendance {
+    number: Arc<watch::Sender<usize>>,
+    /// What those who serve it have in common, of a type that they alone know.
+    #[cfg(feature = "http")]
+    common: std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>,
+}
 
 /// One who is connected, for as long as this lives.
 pub(crate) struct Attended(Arc<watch::Sender<usize>>);
 
 impl Attendance {
     pub(super) fn begin(&self) -> Attended {
-        self.0.send_modify(|number| *number += 1);
-        Attended(Arc::clone(&self.0))
+        self.number.send_modify(|number| *number += 1);
+        Attended(Arc::clone(&self.number))
+    }
+
+    /// Returns what those who serve the instance have in common; made by the first one.
+    #[cfg(feature = "http")]
+    pub(super) fn common<T: Clone + Send + Sync + 'static>(&self, make: impl Fn() -> T) -> T {
+        let common = self.common.get_or_init(|| Box::new(make()));
+        // There is one type of those who serve.
+        common.downcast_ref().cloned().unwrap_or_else(make)
     }
 
     /// Does something anew each time that nobody is connected any more, and drops it when somebody is. Does not return.
     pub(super) async fn while_unattended<F: Future<Output = ()>>(&self, begin: impl Fn() -> F) {
-        let mut number = self.0.subscribe();
+        let mut number = self.number.subscribe();
         loop {
             // The sender lives as long as this.
             let _ = number.wait_for(|number| *number == 0).await;

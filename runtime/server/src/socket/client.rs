@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
+use watershed_api::http::calls::{Answered, Called, LocalUser, ToolCall};
 use watershed_api::{Code, Owner, Problem, Reply, Request};
 
 use super::wire::{Hello, Side, Wire, WireError};
@@ -90,6 +91,19 @@ impl Connection {
     /// Returns the owner at the other end; none if it does not describe itself.
     pub fn owner(&self) -> Option<&Owner> {
         self.owner.as_ref()
+    }
+
+    /// Calls a tool, as the connection's one request, and returns the answer of its path.
+    ///
+    /// # Errors
+    /// That of the owner, and `stopping` if the owner went away.
+    pub async fn call(mut self, user: &LocalUser, called: Called) -> Result<Answered, Problem> {
+        let call = ToolCall {
+            tool_call: called,
+            user: user.clone(),
+        };
+        self.wire.send(&call).await.map_err(|error| broken(&error))?;
+        self.wire.receive().await.map_err(|error| broken(&error))?
     }
 
     /// Sends the connection's one request and returns the channel of its replies. Dropping the channel hangs up.

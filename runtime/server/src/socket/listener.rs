@@ -9,9 +9,11 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use watershed_api::http::calls::ToolCall;
 use watershed_api::{Owner, Problem, Reply, Request};
 
-use super::wire::{Hello, Side, Wire};
+use super::wire::Either;
+use super::wire::{Hello, Side, Wire, WireError};
 use super::{Address, Service, replies};
 
 /// The time that a client has for its hello and its request before the connection is closed.
@@ -95,7 +97,17 @@ async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     let mut wire = Wire::new(stream, Side::Owner);
     let greeted = tokio::time::timeout(PATIENCE, greet(&mut wire, service.owner())).await;
     let request = match greeted {
-        Ok(Some(Ok(request))) => request,
+        Ok(Some(Ok(Asked::Operation(request)))) => *request,
+        Ok(Some(Ok(Asked::Tool(call)))) => {
+            let answering = service.tool(call.user, call.tool_call);
+            let answered = tokio::select! {
+                answered = answering => answered,
+                // Work goes on by itself: a call of it ends once it is stored.
+                () = wire.closed() => return,
+            };
+            let _ = tokio::time::timeout(PATIENCE, wire.send(&answered)).await;
+            return;
+        }
         Ok(Some(Err(wrong))) => {
             let refused = Reply::Refused(wrong);
             let _ = tokio::time::timeout(PATIENCE, wire.send(&refused)).await;
@@ -124,8 +136,23 @@ async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     tokio::join!(serving, sending);
 }
 
+/// The one message of a client.
+enum Asked {
+    Operation(Box<Request>),
+    Tool(Box<ToolCall>),
+}
+
+impl Asked {
+    async fn receive(wire: &mut Wire) -> Result<Self, WireError> {
+        Ok(match wire.receive_either(ToolCall::BEGINS).await? {
+            Either::First(call) => Self::Tool(Box::new(call)),
+            Either::Second(request) => Self::Operation(Box::new(request)),
+        })
+    }
+}
+
 /// Exchanges hellos and returns the client's request, or the problem of an unreadable one; none for a foreign client.
-async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Result<Request, Problem>> {
+async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Result<Asked, Problem>> {
     let theirs: Hello = wire.receive().await.ok()?;
     let ours = Hello {
         owner,
@@ -135,8 +162,8 @@ async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Result<Request, 
     if !theirs.fits(&ours) {
         return None;
     }
-    match wire.receive().await {
-        Ok(request) => Some(Ok(request)),
+    match Asked::receive(wire).await {
+        Ok(asked) => Some(Ok(asked)),
         Err(error) => error.problem().map(Err),
     }
 }

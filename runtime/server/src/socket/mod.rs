@@ -34,6 +34,24 @@ pub trait Service: Send + Sync + 'static {
     /// A closed channel means that nobody listens any more, which ends reads and leaves builds alone.
     fn serve(&self, request: Request, replies: Replies) -> impl Future<Output = ()> + Send;
 
+    /// Carries out the call of a tool, in the name of a user of this machine.
+    ///
+    /// # Errors
+    /// `unattended` from a service without tools; and when nobody carried the call out.
+    fn tool(
+        &self,
+        user: watershed_api::http::calls::LocalUser,
+        called: watershed_api::http::calls::Called,
+    ) -> impl Future<Output = Result<watershed_api::http::calls::Answered, watershed_api::Problem>> + Send
+    {
+        drop((user, called));
+        let message = "the process that owns the folder has no tools for assistants";
+        std::future::ready(Err(watershed_api::Problem::new(
+            watershed_api::Code::Unattended,
+            message,
+        )))
+    }
+
     /// Returns the owner that answers; none if the service has no state folder.
     fn owner(&self) -> Option<Owner> {
         None

@@ -81,6 +81,12 @@ pub(super) struct Wire {
     lines: Framed<UnixStream, LinesCodec>,
 }
 
+/// One of two messages.
+pub(super) enum Either<T, U> {
+    First(T),
+    Second(U),
+}
+
 /// The side of a connection, which determines the longest message that it reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
@@ -102,6 +108,19 @@ impl Wire {
     pub(super) async fn send(&mut self, message: &impl Serialize) -> Result<(), WireError> {
         let line = serde_json::to_string(message)?;
         Ok(self.lines.send(line).await?)
+    }
+
+    /// Reads the next message, and parses it as either of two, told apart by the beginning of its line. Cancel-safe, as
+    /// [`receive`](Self::receive).
+    pub(super) async fn receive_either<T: DeserializeOwned, U: DeserializeOwned>(
+        &mut self,
+        begins: &str,
+    ) -> Result<Either<T, U>, WireError> {
+        let line = self.lines.next().await.ok_or(WireError::Closed)??;
+        Ok(match line.starts_with(begins) {
+            true => Either::First(serde_json::from_str(&line)?),
+            false => Either::Second(serde_json::from_str(&line)?),
+        })
     }
 
     /// Reads the next message. Cancel-safe: a half-read line stays in the buffer.

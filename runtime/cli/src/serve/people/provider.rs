@@ -133,6 +133,11 @@ impl Provider {
         format!("{} {} {secret:?}", self.issuer, self.client)
     }
 
+    /// Returns the issuer.
+    pub(super) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
     /// Returns true if this is the provider's name.
     pub(super) fn is(&self, issuer: &str) -> bool {
         self.issuer == issuer
