@@ -48,7 +48,7 @@ pub struct LocalUser {
 pub struct ToolCall {
     /// The call.
     pub tool_call: Called,
-    /// Who calls.
+    /// User in whose name the path is called.
     pub user: LocalUser,
 }
 

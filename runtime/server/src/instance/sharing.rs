@@ -18,7 +18,7 @@ pub(super) const REST: Duration = Duration::from_secs(3);
 #[derive(Default)]
 pub(super) struct Attendance {
     number: Arc<watch::Sender<usize>>,
-    /// What those who serve it have in common, of a type that they alone know.
+    /// A value that those who serve it have in common, of a type that they alone know.
     #[cfg(feature = "http")]
     common: std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>,
 }
