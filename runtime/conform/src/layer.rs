@@ -66,6 +66,7 @@ layer! { 'a:
     fn begin_with(sessions: Vec<Session>) -> ();
     fn allow_installs(allowed: bool) -> ();
     fn changes_by_others() -> u64;
+    fn changes() -> Option<u64>;
     fn hooks() -> Result<(), Failure>;
     fn partitions() -> Result<&dyn Partitions, Failure>;
     fn trash() -> Result<&dyn Trash, Failure>;

@@ -9,6 +9,7 @@
 mod attach;
 mod authorities;
 mod build;
+mod changes;
 mod check;
 mod checkpoint;
 mod closed;

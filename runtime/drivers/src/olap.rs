@@ -127,6 +127,12 @@ pub trait Olap: Send + Sync + 'static {
     /// known from before such a change may be wrong.
     fn changes_by_others(&self) -> u64;
 
+    /// Returns a number that has grown whenever something may have changed since, in the data or in what connections begin
+    /// with; none while a change may be under way or the data is not held, and of an engine that does not count.
+    fn changes(&self) -> Option<u64> {
+        None
+    }
+
     /// Builds outputs or inserts rows into them, each atomically with its checks, tag and record. Readers see the old
     /// output until the new one is complete. Returns the results in order. No build reads the output of another one in
     /// the set.

@@ -7,6 +7,7 @@
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
+use watershed_api::request::RunRequest;
 
 use crate::http::{SHOP, Served};
 use crate::project::Place;
@@ -248,5 +249,42 @@ async fn s_api24_random_statements_pass_exactly_if_every_part_is_allowed() {
         refused * 5 > statements && answered * 2 > passed,
         "{passed} passed, {answered} of them ran, {refused} refused"
     );
+    served.close().await;
+}
+
+/// Macros are listed once while nothing changes, but never is one overlooked: it would hide what it reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api24_a_macro_counts_from_the_moment_that_it_is_made() {
+    let place = Place::new(&[]);
+    let served = Served::with(&place, told).await;
+    let ask = async || {
+        let body = json!({"sql": "SELECT nullif(1, 2) AS a"});
+        let caller = [("x-caller", "read+query")];
+        let answer = served
+            .client
+            .send("POST", &format!("{SHOP}/query"), &caller, Some(&body));
+        let answer = answer.await;
+        (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
+    };
+    let run = async || {
+        let run = served.owner.instance.run(RunRequest::default()).await;
+        run.expect("the project comes to rest");
+    };
+    for _ in 0..3 {
+        let (status, text) = ask().await;
+        assert_eq!(status, 200, "{text}");
+    }
+    let made = "CREATE MACRO nullif(a, b) AS (SELECT count(*) FROM duckdb_settings())";
+    place.write("init.sql", made);
+    run().await;
+    for _ in 0..2 {
+        let (status, text) = ask().await;
+        assert_eq!(status, 403, "{text}");
+        assert!(text.contains("macro `nullif`"), "{text}");
+    }
+    std::fs::remove_file(place.root().join("init.sql")).expect("it is there");
+    run().await;
+    let (status, text) = ask().await;
+    assert_eq!(status, 200, "{text}");
     served.close().await;
 }

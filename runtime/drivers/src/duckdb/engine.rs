@@ -16,6 +16,7 @@ use tokio::task;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::changes::Changes;
 use super::failure::Aftermath;
 use super::gate::{Company, Gate, Pass};
 use super::growth::Growth;
@@ -47,6 +48,7 @@ pub(super) struct Parts {
     pub(super) pool: Pool,
     beginnings: Beginnings,
     pub(super) names: Arc<KnownNames>,
+    pub(super) changes: Changes,
     pub(super) growth: Growth,
     pub(super) sharing: Sharing,
     pub(super) trash: TrashBounds,
@@ -63,6 +65,7 @@ impl Engine {
             pool: Pool::default(),
             beginnings: Beginnings::default(),
             names: Arc::default(),
+            changes: Changes::default(),
             growth: Growth::default(),
             sharing: Sharing::new(&options.path),
             trash: TrashBounds::default(),
@@ -147,6 +150,17 @@ impl Engine {
         running: &Running,
         job: impl FnOnce(&Work<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
+        let _change = self.parts.changes.begin();
+        self.read_here(running, job)
+    }
+
+    /// Runs a job that does everything in a read-only transaction, as [`work_here`](Self::work_here) does. It counts as no
+    /// change.
+    pub(super) fn read_here<T, E: From<Failure>>(
+        &self,
+        running: &Running,
+        job: impl FnOnce(&Work<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let _finished = Finished(running);
         let connection = self.checkout()?;
         let work = Work::new(&connection, running).confined(self.options());
@@ -184,6 +198,7 @@ impl Engine {
                 Ok(connection)
             }
             Checkout::New(connection) => {
+                let _change = self.parts.changes.begin();
                 beginnings.begin(&connection, options)?;
                 Ok(connection)
             }

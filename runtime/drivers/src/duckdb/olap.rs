@@ -52,6 +52,11 @@ impl Olap for Engine {
         self.parts.sharing.changes_by_others()
     }
 
+    fn changes(&self) -> Option<u64> {
+        // Others may change a file that is not held.
+        self.is_open().then(|| self.parts.changes.number())?
+    }
+
     /// Builds outputs concurrently, so that brief ones come to share a transaction.
     fn build_set<'a>(
         &'a self,

@@ -104,7 +104,7 @@ fn read_here<S: Shaped>(
     head: oneshot::Sender<Head<S>>,
 ) -> Result<(), QueryError> {
     let mut head = Some(head);
-    let done = engine.work_here(reading.running, |work| {
+    let done = engine.read_here(reading.running, |work| {
         put_attributes(work, &reading.query.attributes)?;
         work.run("BEGIN TRANSACTION READ ONLY", &[])?;
         let read = reading.run(work, &mut head);

@@ -395,7 +395,7 @@ impl Call<'_> {
         };
         // What is open stays until it is read.
         let _ = tokio::fs::remove_file(&file).await;
-        let body = Body::from_stream(tokio_util::io::ReaderStream::new(opened?));
+        let body = super::sent_file::body(opened?, ());
         Ok(answers::of_type("application/octet-stream", body))
     }
 

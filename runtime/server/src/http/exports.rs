@@ -5,17 +5,14 @@
 mod ledger;
 
 use std::fs::File;
+use std::sync::Arc;
 
-use axum::body::Body;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use futures::StreamExt as _;
-use tokio::sync::Semaphore;
-use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 use watershed_api::documents::Time;
 use watershed_api::http::encoded;
@@ -27,6 +24,7 @@ use self::ledger::{Exported, Ledger};
 use super::answers::{Refused, Unanswered, has};
 use super::caller::Caller;
 use super::proxies::Client;
+use super::sent_file;
 use super::service::{Open, Served, Service};
 use super::trail::Trail;
 use crate::instance::links::{Link, ReportFile};
@@ -37,8 +35,6 @@ use crate::state_folder;
 const SIGNATURE: &str = "signature";
 /// The name of the operation by which an address is opened.
 const OPENED: &str = "export-open";
-/// The most files that are sent at the same time.
-static SENDING: Semaphore = Semaphore::const_new(64);
 
 /// Signed addresses of the files of an instance's reports, at the service that serves the instance.
 #[derive(Debug, Clone)]
@@ -228,7 +224,7 @@ fn unknown() -> Problem {
 
 async fn send(open: &Open, record: Exported, headers: &HeaderMap) -> Result<Response, Unanswered> {
     let busy = |_| Problem::new(Code::Busy, "many files are being sent").hint("ask again in a moment");
-    let permit = SENDING.try_acquire().map_err(busy)?;
+    let permit = Arc::clone(&open.sending).try_acquire_owned().map_err(busy)?;
     let ledger = Ledger::new(&open.instance.state);
     let opened = tokio::task::spawn_blocking(move || ledger.open(&record).map(|file| (file, record))).await;
     let (file, record): (File, Exported) = opened.ok().flatten().ok_or_else(unknown)?;
@@ -236,12 +232,7 @@ async fn send(open: &Open, record: Exported, headers: &HeaderMap) -> Result<Resp
     let mut response = match has(headers, &version) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
-            let parts = ReaderStream::new(tokio::fs::File::from_std(file));
-            let body = Body::from_stream(parts.map(move |part| {
-                let _held = &permit;
-                part
-            }));
-            let mut response = Response::new(body);
+            let mut response = Response::new(sent_file::body(tokio::fs::File::from_std(file), permit));
             let length = HeaderValue::from(record.bytes);
             response.headers_mut().insert(CONTENT_LENGTH, length);
             response

@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_LENGTH;
 use axum::response::Response;
 use tokio::fs::{self, File};
 use tokio::time::{MissedTickBehavior, interval};
-use tokio_util::io::ReaderStream;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_api::{Code, Problem};
@@ -17,6 +15,7 @@ use watershed_drivers::olap::{Existing, Export, ExportError, FileFormat, Layout,
 use watershed_drivers::volume::Bytes;
 
 use super::answers::of_type;
+use super::sent_file;
 use crate::service::problems::of_query;
 
 /// Most bytes of a file that is made for an answer.
@@ -47,8 +46,7 @@ impl MadeFile {
 
     /// Returns the file as a response.
     pub(super) fn response(self, media: &'static str) -> Response {
-        let body = Body::from_stream(ReaderStream::with_capacity(self.file, 64 << 10));
-        let mut response = of_type(media, body);
+        let mut response = of_type(media, sent_file::body(self.file, ()));
         let length = HeaderValue::from(self.bytes);
         response.headers_mut().insert(CONTENT_LENGTH, length);
         response

@@ -105,6 +105,7 @@ mod routes;
 mod rows;
 mod scope;
 mod scrape;
+mod sent_file;
 mod service;
 mod service_routes;
 mod source;

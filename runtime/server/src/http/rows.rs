@@ -33,7 +33,7 @@ use crate::service::problems::of_query;
 const FIRST_BYTES: usize = 64 << 10;
 
 /// Time after which a reader that takes nothing is ended: an open read keeps the engine's file from shrinking.
-const TAKES_NOTHING: Duration = Duration::from_secs(30);
+pub(super) const TAKES_NOTHING: Duration = Duration::from_secs(30);
 
 impl Call<'_> {
     /// Sends the rows of an operation in the form that the caller accepts. The statement ends with the connection.

@@ -31,6 +31,9 @@ use crate::report::{Hidden, hints};
 /// The most editors that are connected to an instance: each has a thread and a compilation of the project's files.
 pub(super) const MOST_EDITORS: usize = 16;
 
+/// The most files of an instance's reports that are sent at the same time.
+const MOST_SENT: usize = 64;
+
 /// The instances that a process serves over HTTP, by name. Clones share them.
 #[derive(Clone)]
 pub struct Service {
@@ -88,6 +91,8 @@ pub(super) struct Open {
     pub(super) texts: Texts,
     /// Places for editors that are connected to the instance.
     pub(super) editors: Arc<Semaphore>,
+    /// Places for files of the instance's reports that are being sent.
+    pub(super) sending: Arc<Semaphore>,
 }
 
 impl Default for Service {
@@ -212,6 +217,7 @@ impl Service {
             requests,
             texts: Texts::default(),
             editors: Arc::new(Semaphore::new(MOST_EDITORS)),
+            sending: Arc::new(Semaphore::new(MOST_SENT)),
             ending: self.stopping.child_token(),
             _call: calls.token(),
             calls,

@@ -46,6 +46,7 @@ pub(super) async fn build(
 
 /// Runs the builds of a batch in one transaction, and sends the results to their callers.
 fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
+    let _change = engine.parts.changes.begin();
     let connection = match engine.checkout() {
         Ok(connection) => connection,
         Err(error) => {

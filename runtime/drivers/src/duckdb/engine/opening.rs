@@ -102,6 +102,8 @@ impl Engine {
     /// Opens the file and its first connection. The caller has no concurrent opener.
     pub(super) fn open_here(&self) -> Result<(Open, Connection), Failure> {
         let parts = &*self.parts;
+        // Another process may have changed the file before.
+        let _change = parts.changes.begin();
         let opening = parts.sharing.begin_opening();
         let (opened, connection) = match pool::open(&parts.options) {
             Ok(opened) => opened,

@@ -285,3 +285,27 @@ async fn the_views_that_the_engine_has_by_itself_are_known_by_name() {
     let names: Vec<_> = names.map(|name| vec![Value::Text((*name).into())]).collect();
     assert_eq!(rows.collect().await.unwrap(), names);
 }
+
+#[tokio::test]
+async fn reading_is_no_change_and_whatever_may_make_a_macro_is_one() {
+    let bench = bench();
+    bench.by_hand(&["create table t as select 1 as i"]).await;
+    // A connection that is made for a query counts, and there are few of them.
+    let mut has_stayed = false;
+    for _ in 0..64 {
+        let before = bench.engine.changes();
+        bench.one("select i from t").await;
+        has_stayed |= before.is_some() && bench.engine.changes() == before;
+    }
+    assert!(has_stayed, "queries count as changes");
+    let before = bench.engine.changes().unwrap();
+    bench.by_hand(&["create macro m() as 1"]).await;
+    let made = bench.engine.changes().unwrap();
+    assert!(made > before);
+    let bench = bench.reopened().await;
+    assert_eq!(bench.engine.changes(), None, "others may change the file");
+    bench.one("select m()").await;
+    assert!(bench.engine.changes().is_some());
+    bench.engine.close().await.unwrap();
+    assert_eq!(bench.engine.changes(), None);
+}

@@ -14,7 +14,7 @@ use watershed_compilers::FileEvent;
 
 use super::condition::Condition;
 use super::names::{check, check_new};
-use super::problems::{defect, open_root, unavailable};
+use super::problems::{defect, open_root, unavailable, unconfirmed};
 use super::view::{VARIABLES, View};
 use super::writing::{Unchanged, Writing};
 use crate::http::answers::{Unanswered, etag};
@@ -259,7 +259,8 @@ impl Change {
         each.clone()
             .for_each(|path| self.instance.note_author(path, &self.author));
         let changed = change();
-        if changed.is_err() {
+        // An unconfirmed change is one.
+        if !matches!(changed, Ok(()) | Err(Unchanged::Unconfirmed(_))) {
             each.for_each(|path| self.instance.forget_author(path));
         }
         changed
@@ -327,6 +328,7 @@ impl Change {
             }
             Unchanged::Busy => Problem::new(Code::Busy, "others change files of the project").into(),
             Unchanged::Refused(error) => unavailable(&format!("`{path}` can't be written"), &error).into(),
+            Unchanged::Unconfirmed(error) => unconfirmed(path, &error).into(),
         }
     }
 

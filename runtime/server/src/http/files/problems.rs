@@ -28,6 +28,13 @@ pub(super) fn unavailable(what: &str, error: &io::Error) -> Problem {
     }
 }
 
+/// Returns the problem of a change that is made, but which the disk did not confirm.
+pub(super) fn unconfirmed(path: &str, error: &io::Error) -> Problem {
+    let message = format!("`{path}` is changed, but the disk did not confirm it: {error}");
+    Problem::new(Code::Unavailable, message)
+        .hint("a loss of power may undo the change: look at the disk of the project, and read the file before another change")
+}
+
 /// Returns the problem of work on files that has panicked.
 pub(super) fn defect() -> Problem {
     Problem::new(Code::Defect, "the thread that reads files has panicked")

@@ -30,7 +30,7 @@ const SECRET: u32 = 0o600;
 /// The permissions of other new files, of which the process's mask is taken off.
 const USUAL: u32 = 0o666;
 
-/// The reason why a file was not changed.
+/// The reason why a file was not changed, or not for certain.
 #[derive(Debug)]
 pub(super) enum Unchanged {
     /// Something other than a regular file has the name, or a folder in its path does.
@@ -45,6 +45,8 @@ pub(super) enum Unchanged {
     Busy,
     /// The system refused the change.
     Refused(io::Error),
+    /// The file was changed, but the disk did not confirm it: a loss of power may undo the change.
+    Unconfirmed(io::Error),
 }
 
 impl From<Errno> for Unchanged {
@@ -107,7 +109,7 @@ impl Locked<'_> {
     /// Writes a file, whose folders are made where they are missing. Blocks.
     ///
     /// # Errors
-    /// The reason why nothing was changed.
+    /// The reason why nothing was changed; only after `Unconfirmed` the file is changed.
     pub(super) fn write(&self, writing: &Writing<'_>) -> Result<(), Unchanged> {
         let found = self.read(writing.path, writing.most)?;
         if !(writing.may_replace)(found.as_deref()) {
@@ -147,14 +149,13 @@ impl Locked<'_> {
             false => unfinished.create(name)?,
         }
         crash_point("files::after_rename");
-        rustix::fs::fsync(&folder)?;
-        Ok(())
+        confirm(&folder)
     }
 
     /// Deletes a file of at most `most` bytes. Blocks.
     ///
     /// # Errors
-    /// The reason why nothing was changed.
+    /// The reason why nothing was changed; only after `Unconfirmed` the file is changed.
     pub(super) fn delete(
         &self,
         path: &str,
@@ -168,14 +169,13 @@ impl Locked<'_> {
         let (folder, name) = self.folder_of(path, None)?;
         crash_point("files::before_delete");
         rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
-        rustix::fs::fsync(&folder)?;
-        Ok(())
+        confirm(&folder)
     }
 
     /// Renames a file of at most `most` bytes. Nothing may have the new path. Blocks.
     ///
     /// # Errors
-    /// The reason why nothing was changed; `Occupied` also where something has the new path.
+    /// As [`write`](Self::write); `Occupied` also where something has the new path.
     pub(super) fn rename(
         &self,
         from: &str,
@@ -199,9 +199,8 @@ impl Locked<'_> {
                 Err(error) => return Err(error.into()),
             }
             crash_point("files::after_rename");
-            rustix::fs::fsync(&target)?;
-            rustix::fs::fsync(&source)?;
-            Ok(())
+            confirm(&target)?;
+            confirm(&source)
         })();
         if renamed.is_err() {
             made.remove();
@@ -328,6 +327,11 @@ impl Locked<'_> {
         }
         Ok(())
     }
+}
+
+/// Waits until the disk has the names of a folder in which one was changed.
+fn confirm(folder: &OwnedFd) -> Result<(), Unchanged> {
+    rustix::fs::fsync(folder).map_err(|error| Unchanged::Unconfirmed(error.into()))
 }
 
 /// Returns true for the name of a file that is being written.

@@ -173,3 +173,20 @@ fn a_second_writer_waits_for_the_first() {
     drop(folder);
     assert!(other.lock().is_ok());
 }
+
+/// What the disk did not confirm is told as a change, for it is one.
+#[test]
+fn s_api23_a_change_that_the_disk_does_not_confirm_is_not_told_as_none() {
+    // Something that the system can't sync.
+    let (reader, _writer) = io::pipe().unwrap();
+    let Err(Unchanged::Unconfirmed(error)) = confirm(&reader.into()) else {
+        panic!("a pipe was synced");
+    };
+    let problem = super::super::problems::unconfirmed("models/a.sql", &error);
+    assert!(
+        problem.message.starts_with("`models/a.sql` is changed, but"),
+        "{}",
+        problem.message
+    );
+    assert!(!problem.message.contains("nothing"), "{}", problem.message);
+}
