@@ -16,6 +16,8 @@ mod backup;
 #[cfg(feature = "http")]
 pub mod editor;
 // Public for the program, which writes the same forms.
+#[cfg(feature = "http")]
+mod fenced;
 #[doc(hidden)]
 pub mod forms;
 mod hiding;

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use watershed_api::{Code, Problem};
 use watershed_drivers::shares::{self, Share};
 
+use crate::fenced::Fence;
+
 /// The most statements of one instance that wait: a queue beyond patience helps nobody.
 pub(crate) const MOST_WAITING: usize = 64;
 
@@ -36,6 +38,7 @@ impl Pool {
     pub(crate) fn join(&self) -> Slots {
         Slots {
             share: self.0.share(NonZeroU32::MIN),
+            fence: Fence::default(),
             running: Arc::default(),
             waiting: Arc::default(),
             refused: AtomicU64::new(0),
@@ -46,6 +49,8 @@ impl Pool {
 /// The part of one instance in the slots of a process, which ends when the value and its slots are dropped.
 pub(crate) struct Slots {
     share: Share,
+    /// The memory of the fence around the instance's statements.
+    pub(crate) fence: Fence,
     running: Arc<AtomicUsize>,
     waiting: Arc<AtomicUsize>,
     refused: AtomicU64,

@@ -22,6 +22,7 @@ use super::answers::{self, of_type};
 use super::call::{Call, Unanswered};
 use super::form::{self, Chosen, Form, TRUNCATED, name_file, truncated};
 use super::made_file;
+use super::sent_file::TAKES_NOTHING;
 use crate::forms::document::Document;
 use crate::forms::lines::Keys;
 use crate::forms::{Cell, csv};
@@ -31,9 +32,6 @@ use crate::service::problems::of_query;
 
 /// Bytes that are collected before the response begins. A smaller answer is sent whole, and its error has a status.
 const FIRST_BYTES: usize = 64 << 10;
-
-/// Time after which a reader that takes nothing is ended: an open read keeps the engine's file from shrinking.
-pub(super) const TAKES_NOTHING: Duration = Duration::from_secs(30);
 
 impl Call<'_> {
     /// Sends the rows of an operation in the form that the caller accepts. The statement ends with the connection.

@@ -1,6 +1,7 @@
 //! Bodies of files, each sent for as long as its reader takes something.
 
 use std::io;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures::{Stream, StreamExt as _, stream};
@@ -8,7 +9,8 @@ use tokio::fs::File;
 use tokio::sync::mpsc;
 use tokio_util::io::ReaderStream;
 
-use super::rows::TAKES_NOTHING;
+/// Time after which a reader that takes nothing is ended: what is held for it is somebody else's.
+pub(super) const TAKES_NOTHING: Duration = Duration::from_secs(30);
 
 /// Bytes of a file that are read at once.
 const PIECE: usize = 64 << 10;
@@ -83,7 +85,7 @@ mod tests {
         let (body, held) = begin(5);
         let mut body = std::pin::pin!(body);
         for piece in 0..5 {
-            tokio::time::advance(TAKES_NOTHING - std::time::Duration::from_secs(1)).await;
+            tokio::time::advance(TAKES_NOTHING - Duration::from_secs(1)).await;
             assert_eq!(body.next().await.unwrap().unwrap()[..], [piece]);
         }
         assert!(body.next().await.is_none());

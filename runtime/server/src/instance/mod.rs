@@ -231,8 +231,6 @@ pub struct Instance {
     pub(crate) directory: Option<Arc<dyn Directory>>,
     #[cfg(feature = "http")]
     pub(crate) slots: crate::slots::Slots,
-    #[cfg(feature = "http")]
-    pub(crate) fence: crate::service::fence::Fence,
     /// The evaluator of the conditions in policies.
     pub(crate) conditions: Arc<dyn Conditions>,
     /// The time at which the instance was opened.
@@ -367,8 +365,6 @@ impl Runtime {
             hiding: self.hiding.clone(),
             #[cfg(feature = "http")]
             slots: self.readers.join(),
-            #[cfg(feature = "http")]
-            fence: Default::default(),
             claim,
             lock,
         })
@@ -569,6 +565,12 @@ impl Instance {
             }
             Err(_) => std::future::pending().await,
         }
+    }
+
+    /// Notes that somebody is connected, for as long as the value lives.
+    #[cfg(feature = "http")]
+    pub(crate) fn attend(&self) -> Attended {
+        self.attended.begin()
     }
 
     /// Returns the projection of the resources, at least as new as the last commit.

@@ -9,9 +9,6 @@ use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Select};
 use watershed_drivers::olap::Olap;
 
-#[cfg(feature = "http")]
-use super::Instance;
-
 /// The idle time after which the engine's file is closed for other programs.
 ///
 /// Longer than a person pauses between two edits that belong together, shorter than it takes to turn to a notebook.
@@ -54,14 +51,6 @@ impl Attendance {
                 _ = number.wait_for(|number| *number > 0) => {}
             }
         }
-    }
-}
-
-#[cfg(feature = "http")]
-impl Instance {
-    /// Notes that somebody is connected, for as long as the value lives.
-    pub(crate) fn attend(&self) -> Attended {
-        self.attended.begin()
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn statement(
     // The check asks the engine too.
     let slot = instance.slots.take().await?;
     let asking = Asking::of(instance);
-    let sql = fence::check(&instance.fence, &asking.opened.engine, &entries, &sql).await?;
+    let sql = fence::check(&instance.slots.fence, &asking.opened.engine, &entries, &sql).await?;
     Ok(Statement {
         query: Query {
             sql,

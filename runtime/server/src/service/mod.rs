@@ -19,7 +19,7 @@ mod answer_file;
 pub(crate) mod answers;
 pub(crate) mod at_rest;
 #[cfg(feature = "http")]
-pub(crate) mod fence;
+mod fence;
 mod guesses;
 pub(crate) mod live;
 mod methods;

@@ -174,7 +174,6 @@ fn a_second_writer_waits_for_the_first() {
     assert!(other.lock().is_ok());
 }
 
-/// What the disk did not confirm is told as a change, for it is one.
 #[test]
 fn s_api23_a_change_that_the_disk_does_not_confirm_is_not_told_as_none() {
     // Something that the system can't sync.
