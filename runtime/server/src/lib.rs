@@ -15,9 +15,9 @@
 mod backup;
 #[cfg(feature = "http")]
 pub mod editor;
-// Public for the program, which writes the same forms.
 #[cfg(feature = "http")]
 mod fenced;
+// Public for the program, which writes the same forms.
 #[doc(hidden)]
 pub mod forms;
 mod hiding;
