@@ -127,16 +127,7 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         }
         let listening = Listening::begin(console, &place, service.clone(), &stop).await?;
         let (page_of, address) = (listening.pages(), listening.known_address());
-        let closing = CancellationToken::new();
-        // Requests that are under way end before what they ask is closed.
-        tokio::spawn({
-            let (stop, closing) = (stop.clone(), closing.clone());
-            async move {
-                stop.asked().await;
-                listening.end().await;
-                closing.cancel();
-            }
-        });
+        let closing = closed_after(stop.clone(), listening);
         let keeping = Keeping {
             runtime,
             service,
@@ -153,6 +144,19 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
     })
 }
 
+/// Returns the token of the end of all instances. Requests that are under way end before what they ask is closed.
+fn closed_after(stop: Stop, listening: Listening) -> CancellationToken {
+    let closing = CancellationToken::new();
+    let token = closing.clone();
+    tokio::spawn(async move {
+        stop.asked().await;
+        listening.end().await;
+        closing.cancel();
+    });
+    token
+}
+
+/// Says that a configuration has no mistake.
 fn note_check(console: &mut Console, file: &Path, number: usize) {
     let projects = if number == 1 { "project" } else { "projects" };
     let file = file.display();
