@@ -260,9 +260,8 @@ async fn s_api24_a_macro_counts_from_the_moment_that_it_is_made() {
     let ask = async || {
         let body = json!({"sql": "SELECT nullif(1, 2) AS a"});
         let caller = [("x-caller", "read+query")];
-        let answer = served
-            .client
-            .send("POST", &format!("{SHOP}/query"), &caller, Some(&body));
+        let path = format!("{SHOP}/query");
+        let answer = served.client.send("POST", &path, &caller, Some(&body));
         let answer = answer.await;
         (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
     };
