@@ -115,6 +115,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("watershed-lsp", &["watershed-compilers", "watershed-dialect"]),
     (
+        "watershed-pgwire",
+        &[
+            "watershed-api",
+            "watershed-callers",
+            "watershed-dialect",
+            "watershed-drivers",
+            "watershed-locks",
+        ],
+    ),
+    (
         "watershed",
         &[
             "watershed-api",

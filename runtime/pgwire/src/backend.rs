@@ -1,0 +1,91 @@
+//! Those who answer: who may sign in, and what a statement reads.
+
+use std::any::Any;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use watershed_api::Problem;
+use watershed_callers::Verifier;
+use watershed_drivers::olap::Rows;
+
+/// The users and databases of a server.
+pub trait Backend: Send + Sync + 'static {
+    /// Returns the verifier of a user's secret; none for a user who is unknown or has no secret.
+    fn verifier(&self, user: &str) -> Option<Verifier>;
+
+    /// Records that somebody failed to prove who they are.
+    ///
+    /// # Errors
+    /// When this address has failed too often.
+    fn failed(&self, address: Option<IpAddr>) -> Result<(), Problem>;
+
+    /// Opens a database for a user who has proved to be that user.
+    ///
+    /// # Errors
+    /// When the user may not read there, which looks as if there were no such database.
+    fn open(&self, user: &str, database: &str) -> Result<Box<dyn Session>, Problem>;
+}
+
+/// A user's access to a database.
+pub trait Session: Send + Sync {
+    /// Runs a statement that reads, up to a number of rows.
+    ///
+    /// # Errors
+    /// Those of the statement, in words that the user may read.
+    fn run<'a>(
+        &'a self,
+        sql: String,
+        limit: Option<u64>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Problem>>;
+
+    /// Returns the problem of an error that came between rows, in words that the user may read.
+    fn problem(&self, error: watershed_drivers::olap::QueryError) -> Problem;
+
+    /// Returns the token that is cancelled when the user's access is revoked.
+    fn ended(&self) -> CancellationToken;
+
+    /// Returns the time until the user's access expires.
+    fn expires_in(&self) -> Duration;
+}
+
+/// A value that is kept as long as rows are read, such as a place among the readers.
+pub type Held = Box<dyn Any + Send>;
+
+/// The rows of a statement.
+pub struct Answer {
+    /// The rows, as the engine makes them.
+    pub rows: Rows,
+    /// Dropped with the last row.
+    pub held: Held,
+}
+
+/// Bounds of a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The time for all that comes before the first statement.
+    pub opening: Duration,
+    /// The longest message, in bytes.
+    pub message_bytes: usize,
+    /// The time after which a session that asks nothing ends.
+    pub idle: Duration,
+    /// The time after which a transaction that asks nothing ends, with its session.
+    pub idle_in_transaction: Duration,
+    /// The time after which a client that takes nothing is left.
+    pub takes_nothing: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            opening: Duration::from_secs(10),
+            message_bytes: 1 << 20,
+            // Pools of clients keep sessions for half an hour, and each costs little.
+            idle: Duration::from_secs(3_600),
+            idle_in_transaction: Duration::from_secs(60),
+            takes_nothing: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Statements that are answered by rows, which go from the engine's chunks to the client.
+
+use std::io;
+
+use bytes::{BufMut as _, BytesMut};
+use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};
+use tokio_util::sync::CancellationToken;
+use watershed_drivers::olap::{Column, Value};
+
+use crate::backend::{Answer, Session};
+use crate::state::{CALLED_OFF, ENDED, PROTOCOL, SqlError, TOO_MANY};
+use crate::types::{self, Type};
+use crate::wire::Wire;
+use crate::{binary, text};
+
+/// The most columns of an answer, as in Postgres.
+const MOST_COLUMNS: usize = 1_664;
+
+/// The end of a statement or a session.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The connection is gone.
+    Io(io::Error),
+    /// The client is told, and the session goes on.
+    Told(SqlError),
+    /// The client is told, and the session ends.
+    Fatal(SqlError),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<SqlError> for Trouble {
+    fn from(error: SqlError) -> Self {
+        Self::Told(error)
+    }
+}
+
+/// The tokens that end a statement from outside.
+#[derive(Debug, Clone)]
+pub(crate) struct Watch {
+    /// Cancelled by a cancel request.
+    pub(crate) statement: CancellationToken,
+    /// Cancelled when access is revoked, or the service stops.
+    pub(crate) session: CancellationToken,
+}
+
+impl Watch {
+    /// Waits for a future, unless the statement is called off or the client leaves.
+    pub(crate) async fn attend<T>(
+        &self,
+        wire: &mut Wire,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Trouble> {
+        // All arms are cancel-safe, or end the statement whose part they are.
+        tokio::select! {
+            biased;
+            done = future => Ok(done),
+            () = self.session.cancelled() => Err(Trouble::Fatal(ended())),
+            () = self.statement.cancelled() => {
+                Err(SqlError::new(CALLED_OFF, "the statement was called off by its client").into())
+            }
+            () = wire.gone() => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+        }
+    }
+}
+
+pub(crate) fn ended() -> SqlError {
+    SqlError::new(
+        ENDED,
+        "the session ends: access was revoked or has expired, or the service stops",
+    )
+}
+
+/// A statement under way, with the rows that are not sent yet.
+pub(crate) struct Reading {
+    answer: Answer,
+    watch: Watch,
+    types: Vec<Type>,
+    formats: Vec<i16>,
+    rows: std::vec::IntoIter<Vec<Value>>,
+    is_over: bool,
+    sent: u64,
+}
+
+impl Reading {
+    /// Begins a statement. `told` is the text whose places clients know, if it is theirs.
+    pub(crate) async fn begin(
+        session: &dyn Session,
+        wire: &mut Wire,
+        watch: Watch,
+        (sql, told): (String, Option<&str>),
+        formats: &[i16],
+    ) -> Result<Self, Trouble> {
+        let running = session.run(sql, None, &watch.statement);
+        let answer = watch.attend(wire, running).await?;
+        let answer = answer.map_err(|problem| SqlError::of(&problem, told))?;
+        let types: Vec<Type> = answer
+            .rows
+            .columns()
+            .iter()
+            .map(|it| types::of(&it.data_type))
+            .collect();
+        let formats = formats_of(formats, types.len())?;
+        Ok(Self {
+            answer,
+            watch,
+            types,
+            formats,
+            rows: Vec::new().into_iter(),
+            is_over: false,
+            sent: 0,
+        })
+    }
+
+    /// Returns the message that describes the columns.
+    pub(crate) fn description(&self) -> PgWireBackendMessage {
+        describe(self.answer.rows.columns(), &self.types, &self.formats)
+    }
+
+    /// Returns the number of rows that were sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Sends up to a number of rows, 0 for all; returns true if there is none left.
+    pub(crate) async fn send(
+        &mut self,
+        session: &dyn Session,
+        wire: &mut Wire,
+        most: u64,
+    ) -> Result<bool, Trouble> {
+        let mut left = if most == 0 { u64::MAX } else { most };
+        loop {
+            while let Some(row) = self.rows.next() {
+                if left == 0 {
+                    // It was taken to see whether there is one.
+                    let rest: Vec<_> = std::iter::once(row).chain(self.rows.by_ref()).collect();
+                    self.rows = rest.into_iter();
+                    return Ok(false);
+                }
+                let row = self.row(&row)?;
+                wire.put(row).await?;
+                left -= 1;
+                self.sent += 1;
+            }
+            if self.is_over {
+                return Ok(true);
+            }
+            if self.watch.session.is_cancelled() {
+                return Err(Trouble::Fatal(ended()));
+            }
+            let watch = self.watch.clone();
+            match watch.attend(wire, self.answer.rows.next()).await? {
+                Some(Ok(rows)) => self.rows = rows.into_iter(),
+                Some(Err(error)) => return Err(SqlError::of(&session.problem(error), None).into()),
+                None => self.is_over = true,
+            }
+        }
+    }
+
+    fn row(&self, row: &[Value]) -> Result<PgWireBackendMessage, SqlError> {
+        let mut data = BytesMut::new();
+        for ((value, own), format) in row.iter().zip(&self.types).zip(&self.formats) {
+            if *value == Value::Null {
+                data.put_i32(-1);
+                continue;
+            }
+            let at = data.len();
+            data.put_i32(0);
+            match format {
+                0 => text::write(value, own.form, &mut data),
+                _ => binary::write(value, own.form, &mut data)
+                    .map_err(|message| SqlError::new("22003", message).hint("ask for it as a text"))?,
+            }
+            let length = i32::try_from(data.len() - at - 4)
+                .map_err(|_| SqlError::new("54000", "a value is too long to be sent"))?;
+            data[at..at + 4].copy_from_slice(&length.to_be_bytes());
+        }
+        Ok(PgWireBackendMessage::DataRow(DataRow::new(
+            data,
+            count(row.len()),
+        )))
+    }
+}
+
+/// Returns the description of a statement's columns as texts, without its rows.
+pub(crate) async fn columns(
+    session: &dyn Session,
+    wire: &mut Wire,
+    watch: Watch,
+    (sql, told): (String, Option<&str>),
+) -> Result<PgWireBackendMessage, Trouble> {
+    let running = session.run(sql, Some(0), &watch.statement);
+    let answer = watch.attend(wire, running).await?;
+    let answer = answer.map_err(|problem| SqlError::of(&problem, told))?;
+    let columns = answer.rows.columns();
+    let types: Vec<Type> = columns.iter().map(|it| types::of(&it.data_type)).collect();
+    let formats = formats_of(&[], types.len())?;
+    Ok(describe(columns, &types, &formats))
+}
+
+fn describe(columns: &[Column], types: &[Type], formats: &[i16]) -> PgWireBackendMessage {
+    let fields = columns
+        .iter()
+        .zip(types)
+        .zip(formats)
+        .map(|((column, own), format)| {
+            // NUL would end the name early.
+            let name = column.name.replace('\0', " ");
+            FieldDescription::new(name, 0, 0, own.oid, own.size, own.modifier, *format)
+        });
+    PgWireBackendMessage::RowDescription(RowDescription::new(fields.collect()))
+}
+
+/// Returns the description and the row of a text with a name, as settings are told.
+pub(crate) fn one_text(name: &str, value: &str) -> [PgWireBackendMessage; 2] {
+    let column = Column {
+        name: name.to_owned(),
+        data_type: "VARCHAR".to_owned(),
+    };
+    let mut data = BytesMut::new();
+    data.put_i32(i32::try_from(value.len()).unwrap_or(0));
+    data.put_slice(value.as_bytes());
+    [
+        describe(&[column], &[types::TEXT], &[0]),
+        PgWireBackendMessage::DataRow(DataRow::new(data, 1)),
+    ]
+}
+
+fn formats_of(asked: &[i16], columns: usize) -> Result<Vec<i16>, SqlError> {
+    if asked.iter().any(|format| !(0..=1).contains(format)) {
+        return Err(SqlError::new(PROTOCOL, "values have the format 0 or 1"));
+    }
+    if columns > MOST_COLUMNS {
+        return Err(SqlError::new(
+            TOO_MANY,
+            format!("there are more than {MOST_COLUMNS} columns"),
+        ));
+    }
+    match asked {
+        [] => Ok(vec![0; columns]),
+        [all] => Ok(vec![*all; columns]),
+        each if each.len() == columns => Ok(each.to_vec()),
+        _ => Err(SqlError::new(
+            PROTOCOL,
+            "there are not as many formats as columns",
+        )),
+    }
+}
+
+fn count(number: usize) -> i16 {
+    i16::try_from(number).unwrap_or(i16::MAX)
+}

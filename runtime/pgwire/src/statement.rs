@@ -1,0 +1,273 @@
+//! The wish of a statement, told from its words.
+
+use crate::settings;
+use crate::state::{NOT_OFFERED, READ_ONLY, SYNTAX, SqlError};
+use crate::tokens::{Kind, tokens};
+
+/// The wish of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Rows; whether the statement may be asked is judged elsewhere.
+    Rows,
+    /// The value of a setting, by its name.
+    Setting(String, &'static str),
+    /// The beginning of a transaction.
+    Begin,
+    /// The end of a transaction.
+    End(End),
+    /// Something that changes nothing for a reader, by the word that answers it.
+    Nothing(&'static str),
+    /// To forget a prepared statement, or all of them.
+    Forget(Option<String>),
+    /// To forget all that the session has.
+    Discard,
+}
+
+/// The end of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Commit,
+    Rollback,
+}
+
+/// Words with which statements begin that read.
+const READING: [&str; 13] = [
+    "select",
+    "with",
+    "values",
+    "table",
+    "from",
+    "describe",
+    "desc",
+    "summarize",
+    "explain",
+    "show",
+    "pivot",
+    "unpivot",
+    "(",
+];
+/// Statements that are about other statements, which a session of this kind does not have.
+const ABOUT_STATEMENTS: [&str; 7] = ["prepare", "execute", "declare", "fetch", "move", "close", "copy"];
+
+/// Tells what one statement asks for.
+///
+/// # Errors
+/// For whatever does more than read, and for settings that can't be changed.
+pub(crate) fn ask(sql: &str) -> Result<Ask, SqlError> {
+    let words = words(sql);
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    match word(0) {
+        "show" if word(1) == "transaction" => Ok(setting("transaction_isolation")),
+        "show" if word(1) == "time" && word(2) == "zone" => Ok(setting("timezone")),
+        "show" if settings::get(word(1)).is_some() && words.len() == 2 => Ok(setting(word(1))),
+        first if READING.contains(&first) => match writes(sql) {
+            true => Err(read_only(sql)),
+            false => Ok(Ask::Rows),
+        },
+        "set" => set(&words).map(|()| Ask::Nothing("SET")),
+        "reset" => Ok(Ask::Nothing("RESET")),
+        "begin" | "start" => begin(&words).map(|()| Ask::Begin),
+        "commit" | "end" => Ok(Ask::End(End::Commit)),
+        "rollback" | "abort" if words.iter().any(|word| word == "to") => Err(no_savepoints()),
+        "rollback" | "abort" => Ok(Ask::End(End::Rollback)),
+        "savepoint" | "release" => Err(no_savepoints()),
+        "discard" => Ok(Ask::Discard),
+        "deallocate" => {
+            let name = words.iter().skip(1).find(|word| *word != "prepare").cloned();
+            Ok(Ask::Forget(name.filter(|name| name != "all")))
+        }
+        "unlisten" => Ok(Ask::Nothing("UNLISTEN")),
+        first if ABOUT_STATEMENTS.contains(&first) => {
+            let message = format!("{} is not offered here", first.to_uppercase());
+            Err(SqlError::new(NOT_OFFERED, message).hint("ask with one SELECT"))
+        }
+        "" => Err(SqlError::new(SYNTAX, "there is no statement")),
+        _ => Err(read_only(sql)),
+    }
+}
+
+fn setting(name: &str) -> Ask {
+    Ask::Setting(name.to_owned(), settings::get(name).unwrap_or_default())
+}
+
+fn no_savepoints() -> SqlError {
+    SqlError::new(NOT_OFFERED, "there are no savepoints, for nothing is written").hint("leave them out")
+}
+
+fn read_only(sql: &str) -> SqlError {
+    let word = words(sql).into_iter().next().unwrap_or_default();
+    let message = format!("{} can't be run: this endpoint reads only", word.to_uppercase());
+    SqlError::new(READ_ONLY, message).hint("tables are changed by changing the project's files")
+}
+
+/// Returns the words and signs of a statement in lower case, texts without their quotes.
+fn words(sql: &str) -> Vec<String> {
+    /// More than any statement has that is told from its words.
+    const MOST: usize = 24;
+    let kept = tokens(sql).filter(|token| token.kind != Kind::Blank && token.kind != Kind::Sign(';'));
+    kept.take(MOST)
+        .map(|token| match token.kind {
+            Kind::Quoted => token.text.trim_matches(['\'', '"']).to_owned(),
+            _ => token.text.to_ascii_lowercase(),
+        })
+        .collect()
+}
+
+/// Returns true if a statement that begins as one that reads goes on as one that writes, as behind WITH and EXPLAIN. What is
+/// missed here is refused by whoever judges the statement, in other words.
+fn writes(sql: &str) -> bool {
+    let kept = tokens(sql).filter(|token| token.kind != Kind::Blank);
+    let words: Vec<String> = kept.map(|token| token.text.to_ascii_lowercase()).collect();
+    words.windows(3).any(|words| {
+        matches!(
+            [&*words[0], &*words[1], &*words[2]],
+            ["insert" | "merge", "into", _] | ["delete", "from", _] | ["update", _, "set"]
+        )
+    })
+}
+
+fn set(words: &[String]) -> Result<(), SqlError> {
+    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let rest = match rest.split_first() {
+        Some((&("session" | "local"), rest)) => rest,
+        _ => &rest[..],
+    };
+    match rest {
+        ["characteristics" | "transaction", ..] => mode(words),
+        ["time", "zone", value, ..] => settings::check("timezone", value),
+        ["names", value, ..] => settings::check("client_encoding", value),
+        [
+            "transaction_read_only" | "default_transaction_read_only",
+            _,
+            "off" | "false" | "0" | "no",
+        ] => Err(SqlError::new(READ_ONLY, "this endpoint reads only")),
+        [name, "=" | "to", value, ..] => settings::check(name, value),
+        ["role" | "authorization", ..] => {
+            Err(SqlError::new("42501", "the user of a session stays the same")
+                .hint("sign in with another token"))
+        }
+        _ => Err(SqlError::new(
+            SYNTAX,
+            "SET takes a name, `=` or `TO`, and a value",
+        )),
+    }
+}
+
+/// Checks the modes of a transaction: each statement sees one state of all tables, and a transaction no state of its own.
+fn mode(words: &[String]) -> Result<(), SqlError> {
+    let has = |word: &str| words.iter().any(|own| own == word);
+    if has("write") {
+        return Err(
+            SqlError::new(READ_ONLY, "a transaction can't write: this endpoint reads only")
+                .hint("leave out READ WRITE"),
+        );
+    }
+    if has("repeatable") || has("serializable") {
+        let message =
+            "each statement sees what is there when it begins; a transaction keeps no state of its own";
+        return Err(SqlError::new(NOT_OFFERED, message).hint("READ COMMITTED is offered"));
+    }
+    Ok(())
+}
+
+fn begin(words: &[String]) -> Result<(), SqlError> {
+    match words.first().map(String::as_str) == Some("start")
+        && words.get(1).is_none_or(|word| word != "transaction")
+    {
+        true => Err(SqlError::new(SYNTAX, "START is followed by TRANSACTION")),
+        false => mode(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s_api28_anything_but_reading_is_25006() {
+        for writing in [
+            "INSERT INTO t VALUES (1)",
+            "/* a */ update t set a = 1",
+            "DELETE FROM t",
+            "MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE",
+            "TRUNCATE t",
+            "CREATE TABLE t (a int)",
+            "CREATE TEMP TABLE t AS SELECT 1",
+            "DROP TABLE t",
+            "ALTER TABLE t ADD b int",
+            "GRANT ALL ON t TO u",
+            "COMMENT ON TABLE t IS 'x'",
+            "DO $$ BEGIN END $$",
+            "CALL f()",
+            "LISTEN a",
+            "NOTIFY a",
+            "LOCK TABLE t",
+            "VACUUM",
+            "REFRESH MATERIALIZED VIEW v",
+            "ATTACH 'x'",
+            "INSTALL httpfs",
+            "LOAD httpfs",
+            "PRAGMA version",
+            "CHECKPOINT",
+            "EXPORT DATABASE 'x'",
+            "IMPORT DATABASE 'x'",
+            "USE other",
+            "WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a",
+            "WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a",
+            "EXPLAIN ANALYZE DELETE FROM t",
+            "EXPLAIN INSERT INTO t VALUES (1)",
+            "BEGIN READ WRITE",
+            "SET TRANSACTION READ WRITE",
+            "SET default_transaction_read_only = off",
+            "x",
+        ] {
+            assert_eq!(
+                ask(writing).err().map(|error| error.state),
+                Some(READ_ONLY),
+                "{writing}"
+            );
+        }
+    }
+
+    #[test]
+    fn s_api28_what_a_reader_needs_is_there() {
+        for (sql, asked) in [
+            ("SELECT 1", Ask::Rows),
+            ("(SELECT 1)", Ask::Rows),
+            ("-- a\nSELECT \"update\" FROM t", Ask::Rows),
+            ("SHOW TABLES", Ask::Rows),
+            ("show server_version", setting("server_version")),
+            (
+                "SHOW TRANSACTION ISOLATION LEVEL",
+                setting("transaction_isolation"),
+            ),
+            ("SET application_name = 'x'", Ask::Nothing("SET")),
+            (
+                "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+                Ask::Nothing("SET"),
+            ),
+            ("SET TIME ZONE 'UTC'", Ask::Nothing("SET")),
+            ("set extra_float_digits to 3", Ask::Nothing("SET")),
+            ("BEGIN", Ask::Begin),
+            ("START TRANSACTION ISOLATION LEVEL READ COMMITTED", Ask::Begin),
+            ("COMMIT", Ask::End(End::Commit)),
+            ("ROLLBACK", Ask::End(End::Rollback)),
+            ("DISCARD ALL", Ask::Discard),
+            ("DEALLOCATE ALL", Ask::Forget(None)),
+            ("DEALLOCATE \"_pg3_0\"", Ask::Forget(Some("_pg3_0".to_owned()))),
+        ] {
+            assert_eq!(ask(sql), Ok(asked), "{sql}");
+        }
+        for (sql, state) in [
+            ("SET timezone = 'Europe/Paris'", "22023"),
+            ("SET client_encoding TO latin1", "22023"),
+            ("SET ROLE admin", "42501"),
+            ("BEGIN ISOLATION LEVEL SERIALIZABLE", NOT_OFFERED),
+            ("SAVEPOINT a", NOT_OFFERED),
+            ("COPY t FROM PROGRAM 'id'", NOT_OFFERED),
+            ("DECLARE c CURSOR FOR SELECT 1", NOT_OFFERED),
+        ] {
+            assert_eq!(ask(sql).err().map(|error| error.state), Some(state), "{sql}");
+        }
+    }
+}
