@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/instances/{instance}/api": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the APIs that the caller may call */
+        get: operations["get_api"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances/{instance}/api/{name}": {
         parameters: {
             query?: never;
@@ -306,6 +323,40 @@ export interface paths {
         };
         /** Connects an editor to the project's language server, as a WebSocket */
         get: operations["get_lsp"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the metrics views that the caller may ask */
+        get: operations["get_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{instance}/metrics/{view}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describes a metrics view, with questions that run as they stand */
+        get: operations["get_metrics_view"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1198,6 +1249,24 @@ export interface components {
             /** @description Path relative to the instance, with the query. */
             path: string;
         };
+        /** @description An API that a caller may call. */
+        ApiEntry: {
+            /** @description Names of the API's arguments. */
+            arguments: string[];
+            /** @description Subject of the API, in its author's words; empty if there are none. */
+            description: string;
+            /** @description Name for people; empty if there is none. */
+            display_name: string;
+            /** @description Name of the API. */
+            name: string;
+        };
+        /** @description The APIs that a caller may call, by name. */
+        ApisDocument: {
+            /** @description APIs that the caller may call. */
+            apis: components["schemas"]["ApiEntry"][];
+            /** @description Name and version of this form: `watershed.apis/1`. */
+            schema: string;
+        };
         /** @description Body of a request to approve held edits. */
         Approve: Record<string, never>;
         /** @description Arguments of a call of an API, as the API's own OpenAPI document describes them. */
@@ -1507,6 +1576,15 @@ export interface components {
              */
             told: number;
         };
+        /** @description A question to a metrics view that runs as it stands. */
+        ExampleDocument: {
+            /** @description The query, as the key `query` of a question to the view. */
+            query: {
+                [key: string]: unknown;
+            };
+            /** @description The question in words. */
+            question: string;
+        };
         /** @description The root causes that keep a resource, or the resources of a project, from progressing. */
         ExplainDocument: {
             /**
@@ -1564,6 +1642,21 @@ export interface components {
             reason?: components["schemas"]["Reason"] | null;
             /** @description Retry policy in force; null if failures are not retried. */
             retry?: components["schemas"]["Retry"] | null;
+        };
+        /** @description A field of a metrics view. */
+        FieldDocument: {
+            /** @description Meaning of the field, in its author's words; empty if there are none. */
+            description: string;
+            /** @description Name for people; empty if there is none. */
+            display_name: string;
+            /** @description Form in which people see the measure: a preset or a pattern of d3; empty if there is none. */
+            format: string;
+            /** @description True if each element of a list counts on its own. */
+            is_list?: boolean;
+            /** @description Name of the field, as questions use it. */
+            name: string;
+            /** @description Type of the field, as the engine names it; null if it is not known. */
+            type?: string | null;
         };
         /** @description A change of a file that was made, with the mistakes in the file. */
         FileChange: {
@@ -1999,6 +2092,51 @@ export interface components {
          * @enum {string}
          */
         MetricsRole: "dimension" | "measure" | "computed" | "column";
+        /** @description A metrics view as a caller may ask it. */
+        MetricsViewDocument: {
+            /** @description Advice of the view's author to assistants; empty if there is none. */
+            ai_instructions: string;
+            /** @description Subject of the metrics view, in its author's words; empty if there are none. */
+            description: string;
+            /** @description Dimensions that the caller may group and filter by. */
+            dimensions: components["schemas"]["FieldDocument"][];
+            /** @description Name for people; empty if there is none. */
+            display_name: string;
+            /** @description Earliest time in the data; null without rows or a time dimension. */
+            earliest?: string | null;
+            /** @description Questions that run as they stand, at most three. */
+            examples: components["schemas"]["ExampleDocument"][];
+            /** @description Latest time in the data; null without rows or a time dimension. */
+            latest?: string | null;
+            /** @description Measures that the caller may ask for. */
+            measures: components["schemas"]["FieldDocument"][];
+            /** @description Name of the metrics view. */
+            name: string;
+            /** @description Name and version of this form: `watershed.metrics-view/1`. */
+            schema: string;
+            /** @description Smallest grain by which times are grouped; null if every grain is allowed. */
+            smallest_time_grain?: string | null;
+            /** @description Time dimension that ranges of time are about; null if the view has none, or the caller may not see it. */
+            time_dimension?: string | null;
+        };
+        /** @description A metrics view that a caller may ask. */
+        MetricsViewEntry: {
+            /** @description Subject of the metrics view, in its author's words; empty if there are none. */
+            description: string;
+            /** @description Name for people; empty if there is none. */
+            display_name: string;
+            /** @description Names of the measures that the caller may see. */
+            measures: string[];
+            /** @description Name of the metrics view. */
+            name: string;
+        };
+        /** @description The metrics views that a caller may ask, by name. */
+        MetricsViewsDocument: {
+            /** @description Metrics views that the caller may ask. */
+            metrics_views: components["schemas"]["MetricsViewEntry"][];
+            /** @description Name and version of this form: `watershed.metrics-views/1`. */
+            schema: string;
+        };
         /** @description A mistake in a statement that was sent, or in a file of the project. */
         Mistake: {
             /** @description Name of the mistake, as `docs/diagnostics.md` lists it. */
@@ -3344,6 +3482,37 @@ export interface operations {
             };
         };
     };
+    get_api: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApisDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_api_name: {
         parameters: {
             query?: never;
@@ -4070,6 +4239,69 @@ export interface operations {
             };
         };
     };
+    get_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricsViewsDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_metrics_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instance: string;
+                view: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricsViewDocument"];
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_metrics_view_bounds: {
         parameters: {
             query?: {
@@ -4311,7 +4543,10 @@ export interface operations {
     get_requests_id: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `wait=N` waits up to N seconds, at most 60, for the end of the work. */
+                Prefer?: string;
+            };
             path: {
                 instance: string;
                 id: string;
