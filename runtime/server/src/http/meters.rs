@@ -16,7 +16,10 @@ const NO_ROUTE: &str = "none";
 ///
 /// Routes are those of the table, methods and statuses those of HTTP, so that their number is bounded whatever is asked.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meters(Arc<Mutex<BTreeMap<(String, String, u16), Taken>>>);
+pub(super) struct Meters(Arc<Mutex<BTreeMap<Series, Taken>>>);
+
+/// Method, route and code of calls.
+type Series = (String, String, u16);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {

@@ -198,10 +198,9 @@ fn examples(view: &MetricsViewDocument, spec: &MetricsViewSpec) -> Vec<ExampleDo
         ));
     }
     if !time.is_empty() && view.latest.is_some() {
-        let grain = match view.smallest_time_grain.as_deref() {
-            Some(coarse @ ("week" | "month" | "quarter" | "year")) => coarse,
-            _ => "month",
-        };
+        let is_coarse = |grain: &&str| ["week", "month", "quarter", "year"].contains(grain);
+        let smallest = view.smallest_time_grain.as_deref();
+        let grain = smallest.filter(is_coarse).unwrap_or("month");
         let query = json!({
             "dimensions": [{ "name": time, "grain": grain }], "measures": measures, "limit": RANKED,
         });
