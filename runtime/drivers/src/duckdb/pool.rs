@@ -176,7 +176,8 @@ pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
     }
     let part = |bytes| options.memory_share.map_or(bytes, |share| share.part(bytes));
     memory_limit = memory_limit.map(part);
-    if let Some(bytes) = memory_limit {
+    // The limit that was asked for is set already.
+    if let Some(bytes) = memory_limit.filter(|_| memory_limit != options.memory_limit) {
         run(&format!("SET memory_limit = '{bytes}B'")).map_err(said)?;
     }
     if !options.extensions.is_empty() {
