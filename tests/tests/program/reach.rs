@@ -2,6 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -36,13 +38,16 @@ fn errors(service: &Serving) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Answers each request on a port with the same bytes; returns the port.
-fn server(answer: String) -> u16 {
+/// Answers each request on a port with the same bytes; returns the port and the number of connections.
+fn server(answer: String) -> (u16, Arc<AtomicUsize>) {
+    let number = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&number);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };
+            counted.fetch_add(1, Ordering::Relaxed);
             let mut asked = [0; 4096];
             let length = stream.read(&mut asked).unwrap_or_default();
             let is_head = asked
@@ -55,15 +60,15 @@ fn server(answer: String) -> u16 {
             let _ = stream.write_all(sent.as_bytes());
         }
     });
-    port
+    (port, number)
 }
 
 #[test]
 fn s_api40_a_confined_project_reads_and_writes_listed_addresses_and_no_others() {
     let Some(store) = Store::start() else { return };
-    let elsewhere =
+    let (elsewhere, asked_elsewhere) =
         server("HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nx\n1\n".to_owned());
-    let redirects = server(format!(
+    let (redirects, _) = server(format!(
         "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{elsewhere}/x.csv\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
     ));
     for bucket in ["lake", "other"] {
@@ -161,6 +166,11 @@ fn s_api40_a_confined_project_reads_and_writes_listed_addresses_and_no_others() 
     );
     assert_eq!(code("leaked"), "outside-sandbox", "{failed:?}");
     assert_eq!(store.keys("other"), ["raw/a.csv"]);
+    assert_eq!(
+        asked_elsewhere.load(Ordering::Relaxed),
+        0,
+        "nothing outside was asked"
+    );
     let fetched = sandbox.path().join("shop/.watershed/dev/exports/parts");
     let left = std::fs::read_dir(fetched).map_or(0, Iterator::count);
     assert_eq!(left, 0, "what was fetched is removed after the build");

@@ -9,7 +9,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use watershed_core::Error;
 use watershed_drivers::files::{self, FileNow};
-use watershed_drivers::objects::{self, Access, Driver, Object};
+use watershed_drivers::objects::{self, Access, Object};
 
 use super::{failure, plan::is_address, record::Record};
 
@@ -18,10 +18,8 @@ const AT_ONCE: usize = 16;
 
 /// The objects that a source reads from a store.
 pub(super) struct Objects<'a> {
-    /// The credentials for the store; anonymous if none.
-    pub(super) access: Option<Access>,
-    /// The driver for the kind of store, such as S3.
-    pub(super) driver: Driver,
+    /// The credentials for the store, with the policy of the connections to it.
+    pub(super) access: Access,
     /// The addresses of the objects, or patterns of addresses.
     pub(super) addresses: Vec<String>,
     pub(super) cancel: &'a CancellationToken,
@@ -33,11 +31,7 @@ impl Objects<'_> {
     /// # Errors
     /// When it can't be asked, or something is missing.
     pub(super) async fn look(&self) -> Result<Vec<FileNow>, Error> {
-        let anonymous = Access {
-            driver: self.driver,
-            ..Access::default()
-        };
-        let access = self.access.as_ref().unwrap_or(&anonymous);
+        let access = &self.access;
         let asked = self
             .addresses
             .clone()

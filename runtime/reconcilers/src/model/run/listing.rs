@@ -99,8 +99,7 @@ pub(super) async fn look_at_store(
     let driver = location.map(|location| location.driver).unwrap_or_default();
     let access = stores::access_of(subject, connector, driver)?;
     let objects = Objects {
-        access: Some(access),
-        driver,
+        access,
         addresses: vec![pattern.to_owned()],
         cancel: subject.cancel(),
     };

@@ -2,9 +2,6 @@
 
 use watershed_core::Error;
 use watershed_drivers::files::FileNow;
-use watershed_drivers::objects::Access;
-use watershed_outputs::refs::{self, CONNECTOR};
-use watershed_proto::ConnectorSpec;
 
 use super::{stores, subject::Subject};
 use crate::model::{failure, objects::Objects, record::Record, source, statement, triggers::triggers};
@@ -28,24 +25,14 @@ pub(super) async fn look(
         &subject.model.environment,
     );
     let addresses = source::versions(spec, &scope).map_err(|error| failure::from_source(&error))?;
-    let connector = refs::find(subject.context.refs(), CONNECTOR, &spec.input_connector);
-    let access = match connector.and_then(refs::spec::<ConnectorSpec>) {
-        None => None,
-        Some(connector) => stores::opened_access(subject, &connector)?,
-    };
+    let access = stores::access_of(subject, &spec.input_connector, driver)?;
     if let Some(sandbox) = subject.outputs().sandbox() {
-        let anonymous = Access {
-            driver,
-            ..Access::default()
-        };
-        let access = access.as_ref().unwrap_or(&anonymous);
         for address in &addresses {
-            stores::refuse_unreached(sandbox, access, address)?;
+            stores::refuse_unreached(sandbox, &access, address)?;
         }
     }
     let objects = Objects {
         access,
-        driver,
         addresses,
         cancel: subject.cancel(),
     };
