@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use watershed_compilers::Scope;
 use watershed_core::Error;
 use watershed_drivers::files::{self, FileNow};
-use watershed_drivers::objects::{self, Location, Object};
+use watershed_drivers::objects::{self, Driver, Location, Object};
 use watershed_proto::{ModelSpec, OutputKind};
 
 use super::{stores, subject::Subject};
@@ -116,17 +116,13 @@ pub(super) async fn fetch(
 /// Returns the place of an object's file. The parts of its key stay, since readers take columns of partitions from them.
 fn place(folder: &Path, index: usize, object: &Object) -> Result<PathBuf, Error> {
     let address = &object.address;
-    let location = Location::parse(address);
-    let key = location.as_ref().map_or("", |location| location.key.as_str());
-    let key = match address.contains("://") && address.starts_with("http") {
+    let (driver, key) = Location::parse(address).map_or_else(Default::default, |it| (it.driver, it.key));
+    let key = match driver {
         // A query may follow, and the path says nothing.
-        true => key
-            .split('?')
-            .next()
-            .and_then(|path| path.rsplit('/').next())
-            .unwrap_or_default(),
-        false => key,
+        Driver::Https => key.split('?').next().and_then(|path| path.rsplit('/').next()),
+        _ => Some(key.as_str()),
     };
+    let key = key.unwrap_or_default();
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(SPECIAL);
     let parts = || key.split('/');
     match parts().all(is_plain) && !key.chars().any(char::is_control) {
@@ -156,6 +152,7 @@ mod tests {
         for (address, expected) in [
             ("s3://lake/a/day=1/x y.csv", "/f/3/a/day=1/x y.csv"),
             ("https://host/a/b/x.csv?day=../1", "/f/3/x.csv"),
+            ("HTTPS://host/x.csv?day=1", "/f/3/x.csv"),
         ] {
             assert_eq!(at(address).unwrap(), Path::new(expected), "{address}");
         }
