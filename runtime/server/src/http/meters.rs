@@ -1,16 +1,40 @@
 //! Meters of the HTTP API: how often each route answered with each status, and how long that took.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use watershed_api::http::openapi::INSTANCE;
 use watershed_locks::Unpoisoned as _;
 
 /// Upper bounds of the histogram's buckets, in milliseconds: from an answer out of memory to a waited-for build.
 const BOUNDS_MS: [u64; 8] = [5, 25, 100, 250, 1_000, 2_500, 10_000, 60_000];
-/// The route of requests that no route has.
-const NO_ROUTE: &str = "none";
+/// The methods that have series of their own; the last one stands for all others.
+const METHODS: [&str; 8] = [
+    "GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "other",
+];
+
+/// The route by which an answer is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum MeteredRoute {
+    /// A route of an instance, by its pattern below the instance.
+    Instance(&'static str),
+    /// A route of the service itself.
+    Service(&'static str),
+    /// No route was found.
+    None,
+}
+
+impl fmt::Display for MeteredRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Instance(path) => write!(f, "{INSTANCE}{path}"),
+            Self::Service(path) => f.write_str(path),
+            Self::None => f.write_str("none"),
+        }
+    }
+}
 
 /// Meters of a service. Clones share them.
 ///
@@ -18,8 +42,8 @@ const NO_ROUTE: &str = "none";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meters(Arc<Mutex<BTreeMap<Series, Taken>>>);
 
-/// Method, route and code of calls.
-type Series = (String, String, u16);
+/// Route, method and status of answers.
+type Series = (MeteredRoute, &'static str, u16);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
@@ -29,13 +53,11 @@ struct Taken {
 }
 
 impl Meters {
-    /// Counts an answer. `route` is the route's pattern; none if no route was found.
-    pub(super) fn count(&self, method: &str, route: Option<&str>, status: u16, took: Duration) {
-        let method = match method {
-            "GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS" | "PATCH" => method,
-            _ => "other",
-        };
-        let key = (route.unwrap_or(NO_ROUTE).to_owned(), method.to_owned(), status);
+    /// Counts an answer. Costs no allocation, but for the first answer of its kind.
+    pub(super) fn count(&self, method: &str, route: MeteredRoute, status: u16, took: Duration) {
+        let [known @ .., other] = METHODS;
+        let method = known.into_iter().find(|known| *known == method).unwrap_or(other);
+        let key = (route, method, status);
         let millis = took.as_millis();
         let bucket = BOUNDS_MS.iter().position(|bound| millis <= u128::from(*bound));
         let mut all = self.0.lock().unpoisoned();
@@ -79,10 +101,20 @@ mod tests {
     fn s_api30_answers_are_counted_by_route_method_and_status_and_what_is_made_up_makes_no_series() {
         let meters = Meters::default();
         for took in [1, 30, 120_000] {
-            meters.count("GET", Some("/livez"), 200, Duration::from_millis(took));
+            meters.count(
+                "GET",
+                MeteredRoute::Service("/livez"),
+                200,
+                Duration::from_millis(took),
+            );
         }
         for made_up in 0..100 {
-            meters.count(&format!("METHOD{made_up}"), None, 404, Duration::ZERO);
+            meters.count(
+                &format!("METHOD{made_up}"),
+                MeteredRoute::None,
+                404,
+                Duration::ZERO,
+            );
         }
         let page = meters.page();
         let line = |text: &str| assert!(page.lines().any(|line| line == text), "{text}\n{page}");

@@ -9,13 +9,13 @@ use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use watershed_api::http::openapi::INSTANCE;
 use watershed_api::{Code, Problem};
 
 use super::answers::Refused;
 use super::caller::{Caller, Identify};
 use super::checkout::is_hook;
 use super::context::Context;
+use super::meters::MeteredRoute;
 use super::mock_user::VIEW_AS;
 use super::proxies::Client;
 use super::routes::{AnsweredBy, another_method, instance_routes, nothing};
@@ -70,22 +70,19 @@ const OF_SERVICE: [&str; 9] = [
 /// Counts an answer with its route and the time that it took.
 async fn meter(State(context): State<Context>, request: Request, next: Next) -> Response {
     let (method, began) = (request.method().clone(), std::time::Instant::now());
-    let path = request.uri().path().to_owned();
+    let path = request.uri().path();
+    let of_service = OF_SERVICE.into_iter().find(|own| *own == path);
     let response = next.run(request).await;
     let of_instance = response.extensions().get::<AnsweredBy>();
-    let of_service = || {
-        OF_SERVICE
-            .iter()
-            .find(|own| **own == path)
-            .map(|own| (*own).to_owned())
+    let route = match (of_instance, of_service) {
+        (Some(by), _) => MeteredRoute::Instance(by.0),
+        (None, Some(own)) => MeteredRoute::Service(own),
+        (None, None) => MeteredRoute::None,
     };
-    let route = of_instance
-        .map(|by| format!("{INSTANCE}{}", by.0))
-        .or_else(of_service);
     let meters = context.service.meters();
     meters.count(
         method.as_str(),
-        route.as_deref(),
+        route,
         response.status().as_u16(),
         began.elapsed(),
     );
