@@ -160,6 +160,17 @@ async fn what_is_left_running_ends_unless_it_is_released_and_holds_nobody_up() {
 }
 
 #[tokio::test]
+async fn a_child_that_loads_another_file_just_then_ends_too() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("again"), "exec sh ./again").unwrap();
+    let program = script(folder.path(), "setsid sh ./again & echo $! > child");
+    for _ in 0..100 {
+        drop(program.run().await.unwrap());
+        ends(&read(&folder.path().join("child")).unwrap());
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_is_not_there_is_not_worth_another_attempt() {
     let folder = tempfile::tempdir().unwrap();
     assert!(Program::new(folder.path(), &[]).is_none());
