@@ -16,7 +16,7 @@ pub const MARK_VARIABLE: &str = "WATERSHED_RUN";
 const ENVIRONMENT_MAX: u64 = 2 << 20;
 /// The most times that processes are listed for one kill: a process forked during one listing is found by the next.
 const ROUNDS: usize = 8;
-/// The longest wait, in milliseconds, for a process that loads another file.
+/// The longest wait for a process that loads another file, in milliseconds.
 const LOADING_MS: usize = 100;
 
 /// Kills a program with this mark and all its descendants. Returns true if there was any.
@@ -54,21 +54,38 @@ fn with_entry(entry: &[u8]) -> Vec<Pid> {
 
 /// Returns true if a process has an entry in its environment; false if the process is gone or belongs to another user.
 ///
-/// The environment of a process is not there while it loads another file (`execve`), so it is read again then.
+/// While the process loads another file (`execve`), its environment is not there, and what is being read of the one before
+/// ends early. Then it is read again.
 fn has_entry(pid: Pid, entry: &[u8]) -> bool {
-    for _ in 0..LOADING_MS {
+    let mut waited = 0;
+    while waited < LOADING_MS {
         let Some(environment) = read(pid, "environ") else {
             return false;
         };
-        if !environment.is_empty() {
-            return environment.split(|byte| *byte == 0).any(|found| found == entry);
+        if environment.split(|byte| *byte == 0).any(|found| found == entry) {
+            return true;
         }
-        if !read(pid, "stat").is_some_and(|stat| is_loading(&stat)) {
-            return false;
-        }
+        let stat = read(pid, "stat").unwrap_or_default();
+        waited += match lacking(&stat, environment.len()) {
+            Lacking::All => return false,
+            Lacking::Some => 1,
+            // Some processes have none, and not everybody waits for each of them.
+            Lacking::Perhaps => LOADING_MS / 10,
+        };
         std::thread::sleep(Duration::from_millis(1));
     }
     false
+}
+
+/// Whether an environment that lacks an entry was read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lacking {
+    /// It was, or the process has ended, or is a thread of the kernel.
+    All,
+    /// It was not.
+    Some,
+    /// It is empty, or the process is about to write where it ends.
+    Perhaps,
 }
 
 fn read(pid: Pid, name: &str) -> Option<Vec<u8>> {
@@ -78,16 +95,21 @@ fn read(pid: Pid, name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns true for a process that was read as one without an environment and is not: its environment has no place
-/// yet, or got one since. Those that have ended and threads of the kernel have no memory. See `proc_pid_stat(5)`:
-/// fields 23, 50 and 51.
-fn is_loading(stat: &[u8]) -> bool {
+/// Tells from the `stat` of a process whether so many bytes are all of its environment. See `proc_pid_stat(5)`: fields 23
+/// (bytes of memory), 50 and 51 (where the environment begins and ends).
+fn lacking(stat: &[u8], bytes: usize) -> Lacking {
     let stat = String::from_utf8_lossy(stat);
     // The name, in parentheses, may hold blanks and parentheses of its own; field 3 follows it.
-    let Some((_, fields)) = stat.rsplit_once(')') else {
-        return false;
-    };
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let fields: Vec<_> = fields.split_ascii_whitespace().collect();
-    let [memory_bytes, start, end] = [23, 50, 51].map(|field| fields.get(field - 3).copied());
-    memory_bytes != Some("0") && (end == Some("0") || start != end)
+    let field = |number: usize| fields.get(number - 3).and_then(|field| field.parse::<u64>().ok());
+    let [memory, start, end] = [23, 50, 51].map(|number| field(number).unwrap_or(0));
+    let whole = end.saturating_sub(start).min(ENVIRONMENT_MAX);
+    match (memory, end) {
+        (0, _) => Lacking::All,
+        (_, 0) => Lacking::Some,
+        _ if whole == 0 => Lacking::Perhaps,
+        _ if whole == bytes as u64 => Lacking::All,
+        _ => Lacking::Some,
+    }
 }
