@@ -2249,6 +2249,13 @@ export interface components {
             /** @description Token from which to watch for changes, so that a reader of all pages misses no change in between. */
             watch: string;
         };
+        /**
+         * @description Values of a statement's parameters: by place, `[1, "AA"]` for `$1` and `$2` or two `?`, or by name,
+         *     `{"carrier": "AA"}` for `$carrier`. A value is a text, a number, `true`, `false` or null.
+         */
+        Parameters: unknown[] | {
+            [key: string]: unknown;
+        };
         /** @description A partition of a model, with its last run. */
         PartitionEntry: {
             /** @description Row that declares the partition, as an object. */
@@ -2564,6 +2571,11 @@ export interface components {
              * @default null
              */
             limit: number | null;
+            /**
+             * @description Values of the statement's parameters.
+             * @default []
+             */
+            parameters: components["schemas"]["Parameters"];
             /** @description One SELECT, DESCRIBE, SUMMARIZE or SHOW, over outputs of the project. */
             sql: string;
             /**

@@ -184,9 +184,9 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
         false => args.limit.or(Some(most_rows(console, format))),
     };
     let request = ops::Query::request(QueryRequest {
-        sql: sql.clone(),
         limit,
         timeout_ms,
+        ..QueryRequest::new(&sql)
     });
     ask(console, shared, format, request).map_err(|failure| failure.about(&name, &sql))
 }

@@ -4,6 +4,7 @@
 //! `start` does, from the first call on: the list of tools needs no project. Standard output has the protocol alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
@@ -26,6 +27,9 @@ use super::session::{self, Purpose, Session};
 
 /// A selection that stands for no resource: what the files say is taken over, and nothing is built.
 const NOTHING: &str = "path:.watershed/nothing";
+
+/// The longest time that the first call waits for the project's files to be read.
+const READ_WITHIN: Duration = Duration::from_secs(30);
 
 /// Runs the command `mcp`.
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Mcp) -> Result<Exit, Failure> {
@@ -136,6 +140,7 @@ impl OfFolder {
         };
         let (instance, listener) =
             session::open_instance(&self.runtime, &self.location.state, options, lock).await?;
+        instance.wait_until_read(READ_WITHIN).await;
         let desk = Arc::new(OwnerDesk::new(Arc::clone(&instance)));
         let sharing = tokio::spawn({
             let instance = Arc::clone(&instance);

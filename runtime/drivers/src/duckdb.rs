@@ -41,6 +41,7 @@ mod olap;
 mod options;
 #[cfg(feature = "by-hand")]
 mod outsider;
+mod parameters;
 mod parser;
 mod partitions;
 mod pool;

@@ -46,12 +46,7 @@ impl Asking<'_> {
     /// # Errors
     /// When the engine can't be asked.
     pub async fn rows(&self, sql: String) -> Result<Result<Vec<Vec<Value>>, SqlError>, Error> {
-        let query = Query {
-            sql,
-            limit: None,
-            timeout: None,
-            attributes: Default::default(),
-        };
+        let query = Query::new(sql);
         let olap = self.outputs.olap();
         let asked = async {
             let mut rows = olap.query(query, self.cancel).await?;

@@ -81,7 +81,7 @@ impl Session for Reader {
             sql,
             limit,
             timeout: Some(Duration::from_secs(60)),
-            attributes: Default::default(),
+            ..Query::default()
         };
         async move {
             self.started.notify_one();

@@ -239,6 +239,7 @@ pub(super) async fn run(olap: Arc<dyn Olap>, reading: Reading) -> Result<Arc<Rea
         limit: Some(reading.most),
         timeout: Some(reading.within),
         attributes: reading.attributes,
+        ..Statement::default()
     };
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();

@@ -73,9 +73,9 @@ pub fn questions() -> [Request; 2] {
         ..StatusRequest::default()
     };
     let columns = QueryRequest {
-        sql: ENGINE.write(&Statement::Catalog),
         limit: Some(MOST_COLUMNS),
         timeout_ms: Some(PATIENCE_MS),
+        ..QueryRequest::new(ENGINE.write(&Statement::Catalog))
     };
     [ops::Status::request(status), ops::Query::request(columns)]
 }

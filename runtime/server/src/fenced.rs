@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
 use watershed_compilers::{SqlError, Tree};
+use watershed_controller::resource::Revision;
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{
     Failure, Olap, Query, QueryError, Statement, Statements as _, Value, Vocabulary,
@@ -46,20 +47,52 @@ pub(crate) struct Macros {
     pub(crate) names: BTreeSet<String>,
 }
 
+/// The state by which a statement is judged besides its text: the outputs at a revision of the catalog, and the macros at
+/// a count of changes of the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) revision: Revision,
+    pub(crate) changes: u64,
+}
+
 /// Trees of the texts that were asked last, newest at the end.
 #[derive(Default)]
-pub(crate) struct Trees(VecDeque<(String, Arc<Answer>)>);
+pub(crate) struct Trees(VecDeque<Kept>);
+
+struct Kept {
+    text: String,
+    answer: Arc<Answer>,
+    /// The moment at which the text passed, and the statement that was run for it; none if it never did.
+    passed: Option<(Moment, String)>,
+}
 
 /// An answer of the parser about a text.
 pub(crate) type Answer = Result<Tree, SqlError>;
 
 impl Trees {
     pub(crate) fn get(&mut self, sql: &str) -> Option<Arc<Answer>> {
-        let at = self.0.iter().position(|(text, _)| text == sql)?;
+        Some(Arc::clone(&self.find(sql)?.answer))
+    }
+
+    /// Returns the statement to run for a text that passed at this moment: nothing has changed since that could refuse it.
+    pub(crate) fn passed(&mut self, sql: &str, now: Moment) -> Option<String> {
+        let (then, statement) = self.find(sql)?.passed.as_ref()?;
+        (*then == now).then(|| statement.clone())
+    }
+
+    /// Notes that a text passed.
+    pub(crate) fn pass(&mut self, sql: &str, now: Moment, statement: &str) {
+        if let Some(kept) = self.find(sql) {
+            kept.passed = Some((now, statement.to_owned()));
+        }
+    }
+
+    /// Finds a text, which is then the newest.
+    fn find(&mut self, sql: &str) -> Option<&mut Kept> {
+        let at = self.0.iter().position(|kept| kept.text == sql)?;
         let kept = self.0.remove(at)?;
-        let answer = Arc::clone(&kept.1);
         self.0.push_back(kept);
-        Some(answer)
+        self.0.back_mut()
     }
 
     /// Keeps the tree of a text. One that is large for its text is not worth its memory.
@@ -71,7 +104,11 @@ impl Trees {
         if self.0.len() >= MOST_TREES {
             self.0.pop_front();
         }
-        self.0.push_back((sql.to_owned(), Arc::clone(answer)));
+        self.0.push_back(Kept {
+            text: sql.to_owned(),
+            answer: Arc::clone(answer),
+            passed: None,
+        });
     }
 }
 
@@ -114,10 +151,8 @@ impl Fence {
 /// Lists the project's macros.
 async fn list_macros(olap: &Arc<dyn Olap>) -> Result<Macros, QueryError> {
     let query = Query {
-        sql: ENGINE.write(&Statement::Macros),
-        limit: None,
         timeout: Some(LISTING),
-        attributes: Default::default(),
+        ..Query::new(ENGINE.write(&Statement::Macros))
     };
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();
@@ -155,6 +190,14 @@ mod tests {
         trees.put("new", &tree());
         assert!(trees.get("0").is_some() && trees.get("1").is_none() && trees.get("2").is_some());
         assert_eq!(trees.0.len(), MOST_TREES);
+        let [now, later] = [1, 2].map(|revision| Moment {
+            revision: Revision(revision),
+            changes: 7,
+        });
+        trees.pass("new", now, "FROM new");
+        assert_eq!(trees.passed("new", now).as_deref(), Some("FROM new"));
+        assert_eq!(trees.passed("new", later), None);
+        assert_eq!(trees.passed("0", now), None);
         let long = "x".repeat(LONGEST_KEPT + 1);
         trees.put(&long, &tree());
         let large = format!(r#"{{"error":false,"x":"{}"}}"#, "x".repeat(LARGEST_TREE));

@@ -112,11 +112,7 @@ async fn s_api40_confined_projects_of_one_process_read_their_own_files_and_nobod
         instance.controller().wait_until_idle(DEADLINE).await.unwrap();
         for model in ["direct", "pattern", "view"] {
             let rows = instance
-                .query(QueryRequest {
-                    sql: format!("SELECT name FROM {model}"),
-                    limit: None,
-                    timeout_ms: None,
-                })
+                .query(QueryRequest::new(format!("SELECT name FROM {model}")))
                 .await;
             let rows = rows.unwrap();
             assert!(format!("{rows:?}").contains(row), "{name}: {model}: {rows:?}");

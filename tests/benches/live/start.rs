@@ -112,11 +112,7 @@ pub(crate) async fn ask(address: &Address, sql: &str) -> Result<Vec<Vec<Value>>,
     let connection = Connection::open(address, Duration::from_secs(10))
         .await
         .map_err(|error| error.to_string())?;
-    let request = ops::Query::request(QueryRequest {
-        sql: sql.to_owned(),
-        limit: None,
-        timeout_ms: None,
-    });
+    let request = ops::Query::request(QueryRequest::new(sql));
     let mut replies = connection.ask(&request).await;
     let mut all = Vec::new();
     while let Some(reply) = replies.recv().await {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::{Engine, Options};
-use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap as _};
+use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap as _, Query};
 use watershed_tests::measure::{Report, Unit};
 
 use super::held::rss_bytes;
@@ -42,13 +42,10 @@ pub(super) async fn measure(report: &Report) {
 /// Writes a file: million cells in a second, and the most memory that it took above what there was.
 async fn written(engine: &Engine, file: &Path, format: FileFormat, rows: u64) -> (f64, f64) {
     let export = Export {
-        sql: format!(
+        query: Query::new(format!(
             "SELECT i AS a, i * 2 AS b, i / 7 AS c, 'row ' || i AS d, i % 2 = 0 AS e, TIMESTAMP '2024-01-01' + to_seconds(i) AS f,
                     i + 1 AS g, i * 0.25 AS h, 'x' AS k, CAST(i AS DECIMAL(18, 2)) AS l FROM range({rows}) t(i)"
-        ),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
+        )),
         file: file.to_owned(),
         format,
         existing: Existing::Replace,

@@ -36,6 +36,19 @@ impl Client {
         }
     }
 
+    /// Asks for more rows than any buffer holds, and takes none of them.
+    pub(crate) async fn stall(self) -> TcpStream {
+        let mut connection = self.connect().await;
+        let body = r#"{"sql": "FROM range(1000000000)"}"#;
+        let call = format!(
+            "POST {PLACE}/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{}\r\n{body}",
+            body.len(),
+            self.bearer
+        );
+        connection.stream.write_all(call.as_bytes()).await.unwrap();
+        connection.stream
+    }
+
     /// Reads all pages of the list, and returns the time that takes.
     pub(crate) async fn all_pages(self) -> Duration {
         let mut connection = self.connect().await;

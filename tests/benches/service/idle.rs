@@ -21,11 +21,11 @@ pub(crate) fn instances(report: &Report, few: usize, many: usize) {
     write_small(folder.path(), many);
     let mut each = Vec::new();
     // The first start builds everything.
-    configure(folder.path(), many);
+    configure(folder.path(), many, "");
     resident(folder.path());
     for _ in 0..ROUNDS {
         let [with_few, with_many] = [few, many].map(|number| {
-            configure(folder.path(), number);
+            configure(folder.path(), number, "");
             resident(folder.path())
         });
         #[expect(clippy::cast_precision_loss, reason = "there are hundreds")]
@@ -38,7 +38,7 @@ pub(crate) fn instances(report: &Report, few: usize, many: usize) {
 pub(crate) async fn connections(report: &Report, connections: usize, streams: usize) {
     let folder = tempfile::tempdir().unwrap();
     write_small(folder.path(), 1);
-    configure(folder.path(), 1);
+    configure(folder.path(), 1, "");
     // The first start builds everything.
     resident(folder.path());
     let (mut kept, mut watching) = (Vec::new(), Vec::new());
@@ -83,7 +83,7 @@ pub(crate) async fn connections(report: &Report, connections: usize, streams: us
 }
 
 /// Starts a server, waits until it is ready and at rest, and returns its memory in KiB.
-fn resident(folder: &Path) -> f64 {
+pub(crate) fn resident(folder: &Path) -> f64 {
     let serving = Serving::start(folder);
     serving.wait_until_ready();
     // Engines that were opened are given up after a while of rest: the least of some seconds is that of rest.
@@ -105,10 +105,11 @@ async fn listed(mut stream: TcpStream) -> TcpStream {
     stream
 }
 
-fn configure(folder: &Path, instances: usize) {
+/// Writes the configuration of a server with instances `p0`, `p1`, ... and these lines.
+pub(crate) fn configure(folder: &Path, instances: usize, more: &str) {
     let many = 1_000_000;
     let mut text = format!(
-        "listen: 127.0.0.1:0\nlimits: {{connections: 100000, watchers: 100000, watchers_per_principal: 100000, requests_per_second: {many}, requests_at_once: {many}}}\ninstances:\n"
+        "listen: 127.0.0.1:0\n{more}limits: {{connections: 100000, watchers: 100000, watchers_per_principal: 100000, requests_per_second: {many}, requests_at_once: {many}}}\ninstances:\n"
     );
     for n in 0..instances {
         text.push_str(&format!("  p{n}: {{project: p{n}, trust: full}}\n"));

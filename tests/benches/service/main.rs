@@ -12,6 +12,7 @@
 //! | `get_per_s`, `get_p99_ms` | one of 10,000 resources, over 64 connections that are kept, with a token |
 //! | `list_100_per_s`, `list_10k_ms` | a page of 100; all pages of 1,000, one after the other |
 //! | `get_during_build_p99_ms`, `build_slowdown` | 500 gets a second while 1,000 models are built; that build over one alone |
+//! | `stalled_build_slowdown` | that build beside 16 readers who ask for a billion rows and take none, over one alone |
 //! | `watch_1k_p99_ms`, `watch_1k_cpu_ratio` | from a commit to the last of 1,000 readers; the CPU of a build that they watch over one that nobody watches |
 //! | `jwt_get_over_token` | gets a second with a signed JWT over those with a token, of the program |
 //! | `quiet_p99_ms` | one small edit until the project has settled, while a neighbour in the same process builds 1,000 models |
@@ -20,7 +21,11 @@
 //! | `ready_100_ms` | from the start of the program until it is ready, with 100 instances of 10 resources |
 //! | `put_to_diagnostics_ms`, `check_ms` | a file of 1,000 is written, or compiled unsaved, until its findings are there |
 //! | `lsp_keystroke_ms` | from a key to the findings over a WebSocket, in a project of 1,000 files: the 95th percentile |
+//! | `query_overhead_ms`, `query_again_ms` | a small question above the engine's own time, median: of a text that is new, and of one asked before |
 //! | `arrow_over_engine`, `csv_mrows_per_s` | 10 million rows of four columns: in Arrow's form over the same rows within the engine; a million rows a second in CSV |
+//! | `mcp_over_http` | a tool's call over the same operation by HTTP, median, of the program |
+//! | `mcp_stdio_ready_ms` | from the start of `watershed mcp` on 1,000 models, whose folder nobody owns, to the list of tools |
+//! | `scrape_10k_ms` | `/metrics` of 100 instances with 100 resources each, of the program |
 //! | `embed_crates_without` | crates of the runtime without the feature `http`, none of which is a web server |
 
 #![allow(
@@ -29,6 +34,7 @@
 )]
 #![allow(clippy::disallowed_methods, reason = "load comes at a pace")]
 
+mod assisting;
 mod client;
 mod credentials;
 mod editing;
@@ -144,6 +150,9 @@ fn main() {
     if wants(&["get_during_build_p99_ms", "build_slowdown"]) {
         runtime.block_on(beside_builds(&report, 1_000 / scale));
     }
+    if wants(&["stalled_build_slowdown"]) {
+        runtime.block_on(beside_stalled(&report, 1_000 / scale));
+    }
     if wants(&["watch_1k_p99_ms", "watch_1k_cpu_ratio"]) {
         runtime.block_on(watching::readers(&report, 1_000 / scale));
     }
@@ -166,8 +175,20 @@ fn main() {
     if wants(&["put_to_diagnostics_ms", "check_ms", "lsp_keystroke_ms"]) {
         runtime.block_on(editing::edits(&report, 1_000 / scale));
     }
+    if wants(&["query_overhead_ms", "query_again_ms"]) {
+        runtime.block_on(rows::questions(&report));
+    }
     if wants(&["arrow_over_engine", "csv_mrows_per_s"]) {
         runtime.block_on(rows::forms(&report, 10_000_000 / scale));
+    }
+    if report.wants("mcp_over_http") {
+        runtime.block_on(assisting::calls(&report));
+    }
+    if report.wants("mcp_stdio_ready_ms") {
+        assisting::ready(&report, 1_000 / scale);
+    }
+    if report.wants("scrape_10k_ms") {
+        runtime.block_on(assisting::scrape(&report, 100 / scale));
     }
     if report.wants("ready_100_ms") {
         program::ready(&report, 100 / scale);
@@ -222,6 +243,26 @@ async fn beside_builds(report: &Report, number: usize) {
     }
     report.print("get_during_build_p99_ms", Unit::Milliseconds, slowest);
     report.print("build_slowdown", Unit::Ratio, ratios);
+}
+
+/// Builds while readers hold all places and take nothing.
+async fn beside_stalled(report: &Report, number: usize) {
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let served = Served::new(models(number)).await;
+        build(&served, 1).await;
+        let mut alone = build(&served, 2).await;
+        let mut stalled = Vec::new();
+        for _ in 0..16 {
+            stalled.push(served.client.stall().await);
+        }
+        let beside = build(&served, 3).await;
+        drop(stalled);
+        alone += build(&served, 4).await;
+        ratios.push(2.0 * beside.as_secs_f64() / alone.as_secs_f64());
+        served.close().await;
+    }
+    report.print("stalled_build_slowdown", Unit::Ratio, ratios);
 }
 
 /// Builds all models of a project anew, and returns the time that takes.

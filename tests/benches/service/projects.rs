@@ -78,11 +78,16 @@ fn write(path: &Path, text: &str) {
 
 /// Writes projects of ten views into the folders `p0`, `p1`, ...
 pub(crate) fn write_small(folder: &Path, number: usize) {
+    write_views(folder, number, 10);
+}
+
+/// Writes projects of so many views into the folders `p0`, `p1`, ...
+pub(crate) fn write_views(folder: &Path, number: usize, views: usize) {
     for n in 0..number {
         let models = folder.join(format!("p{n}/models"));
         fs::create_dir_all(&models).unwrap();
         fs::write(models.join("../watershed.yaml"), "").unwrap();
-        for model in 0..10 {
+        for model in 0..views {
             fs::write(
                 models.join(format!("m{model}.sql")),
                 format!("SELECT {model} AS n\n"),

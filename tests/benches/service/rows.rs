@@ -9,7 +9,7 @@ use watershed_tests::measure::{Report, Unit};
 
 use super::client::Client;
 use super::projects::rows;
-use super::{PLACE, ROUNDS, Served};
+use super::{PLACE, ROUNDS, Served, percentile};
 
 /// Measures the forms of a table's rows.
 pub(crate) async fn forms(report: &Report, number: usize) {
@@ -28,24 +28,71 @@ pub(crate) async fn forms(report: &Report, number: usize) {
     served.close().await;
 }
 
+/// Rows of the table that small questions are asked of.
+const FEW: usize = 1_000;
+/// Questions of a round.
+const QUESTIONS: usize = 200;
+
+/// Measures what a small question costs above the engine: a text that is new, and one that was asked before.
+pub(crate) async fn questions(report: &Report) {
+    let served = Served::new(rows(FEW)).await;
+    let mut connection = served.client.connect().await;
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::new(Options::new(folder.path().join("own.db"), folder.path()));
+    let view = format!("({})", super::projects::select_rows(FEW));
+    let (mut new, mut again) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let (mut own, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..QUESTIONS {
+            let question = |view: &str| question(view, round * QUESTIONS + number);
+            let begun = Instant::now();
+            let cancel = CancellationToken::new();
+            let mut answer = engine.query(all_of(question(&view)), &cancel).await.unwrap();
+            assert_eq!(answer.collect().await.unwrap().len(), 5);
+            own.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            let body = serde_json::json!({ "sql": question("many") }).to_string();
+            for times in [&mut first, &mut second] {
+                let begun = Instant::now();
+                let path = format!("{PLACE}/query");
+                let json = "content-type: application/json\r\n";
+                connection.send("POST", &path, json, &body).await;
+                times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            }
+        }
+        let own = percentile(own, 50);
+        new.push(percentile(first, 50) - own);
+        again.push(percentile(second, 50) - own);
+    }
+    report.print("query_overhead_ms", Unit::Milliseconds, new);
+    report.print("query_again_ms", Unit::Milliseconds, again);
+    served.close().await;
+}
+
+fn question(view: &str, number: usize) -> String {
+    format!(
+        "SELECT kind, sum(amount) AS total FROM {view} WHERE id % 97 <> {number} GROUP BY kind ORDER BY total DESC, kind LIMIT 5"
+    )
+}
+
+fn all_of(sql: String) -> Query {
+    Query::new(sql)
+}
+
 /// Reads all rows of the same table in Arrow's layout from an engine in this process, which sends them nowhere.
 async fn engine(number: usize) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::new(Options::new(folder.path().join("own.db"), folder.path()));
     let cancel = CancellationToken::new();
-    let query = |sql: String| Query {
-        sql,
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    };
     // The file is open before the time begins.
     let batching = engine.batching().unwrap();
-    let mut first = engine.query(query("SELECT 1".to_owned()), &cancel).await.unwrap();
+    let mut first = engine
+        .query(all_of("SELECT 1".to_owned()), &cancel)
+        .await
+        .unwrap();
     first.collect().await.unwrap();
     drop(first);
     let begun = Instant::now();
-    let all = query(super::projects::select_rows(number));
+    let all = all_of(super::projects::select_rows(number));
     let mut batches = batching.query_batches(all, &cancel).await.unwrap();
     let mut read = 0;
     while let Some(batch) = batches.next().await {

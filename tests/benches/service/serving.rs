@@ -18,9 +18,7 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts the program with the `server.yaml` of a folder, and waits until it listens.
     pub(crate) fn start(folder: &Path) -> Self {
-        let program = std::env::var("WATERSHED_PROGRAM");
-        let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_watershed-under-test").to_owned());
-        let mut child = Command::new(program)
+        let mut child = Command::new(program())
             .args(["serve", "-c", "server.yaml"])
             .current_dir(folder)
             .stdout(Stdio::null())
@@ -66,6 +64,12 @@ impl Serving {
         self.said.read_to_string(&mut rest).unwrap();
         self.child.wait().unwrap();
     }
+}
+
+/// Returns the path of the program: that of `WATERSHED_PROGRAM`, or the one that was built with the benchmark.
+pub(crate) fn program() -> String {
+    let program = std::env::var("WATERSHED_PROGRAM");
+    program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_watershed-under-test").to_owned())
 }
 
 /// Writes a file that only its owner may read.

@@ -44,11 +44,7 @@ async fn opened(runtime: &Runtime, root: &Path, name: &str) -> Instance {
 }
 
 async fn asked(instance: &Instance, sql: &str) -> serde_json::Value {
-    let question = QueryRequest {
-        sql: sql.to_owned(),
-        limit: None,
-        timeout_ms: None,
-    };
+    let question = QueryRequest::new(sql);
     let answer = instance.query(question).await.unwrap();
     serde_json::to_value(&answer.rows).unwrap()
 }

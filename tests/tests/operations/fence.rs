@@ -252,6 +252,71 @@ async fn s_api24_random_statements_pass_exactly_if_every_part_is_allowed() {
     served.close().await;
 }
 
+/// Lists the calls of the engine's functions: one for each name and number of arguments, all of whose texts are a path.
+const CALLS: &str = "-- @materialize: true
+SELECT DISTINCT ON (name, type, length(arguments)) * FROM (
+  SELECT function_name AS name, function_type AS type,
+    array_to_string(list_transform(coalesce(parameter_types, []), lambda t: CASE
+      WHEN t IS NULL OR t IN ('VARCHAR', 'ANY', 'T') THEN '''PATH'''
+      WHEN t LIKE '%[]' THEN '[''PATH'']'
+      WHEN t LIKE '%INT%' OR t IN ('DOUBLE', 'FLOAT', 'DECIMAL') THEN '1'
+      WHEN t = 'BOOLEAN' THEN 'true'
+      ELSE 'NULL' END), ', ') AS arguments
+  FROM duckdb_functions()) ORDER BY ALL
+";
+
+/// Each function that the engine has is refused or opens no file: one that is there is not read, and nobody misses one
+/// that is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn s_api24_every_function_of_the_engine_is_refused_or_opens_no_file() {
+    let place = Place::new(&[("models/calls.sql", CALLS)]);
+    let traps = tempfile::tempdir().expect("a folder");
+    let paths = ["marked.csv", "missing.csv"].map(|name| traps.path().join(name));
+    std::fs::write(&paths[0], "c0ntent\nc0ntent\n").expect("a file");
+    let served = Served::with(&place, told).await;
+    let ask = async |sql: &str, limit: u64| {
+        let body = json!({"sql": sql, "limit": limit, "timeout_ms": 10_000});
+        let caller = [("x-caller", "read+query")];
+        let path = format!("{SHOP}/query");
+        served.client.send("POST", &path, &caller, Some(&body)).await
+    };
+    let listed = ask("FROM calls", 100_000).await.json();
+    let (mut refused, mut answered) = (0, 0);
+    for row in listed["rows"].as_array().expect("rows") {
+        let [name, kind, arguments] = [0, 1, 2].map(|at| row[at].as_str().unwrap_or_default());
+        for path in &paths {
+            let path = path.display().to_string();
+            let arguments = arguments.replace("PATH", &path);
+            let call = format!("\"{}\"({arguments})", name.replace('"', "\"\""));
+            let sql = match kind {
+                "table" | "table_macro" => format!("SELECT * FROM {call}"),
+                "pragma" => format!("PRAGMA {name}"),
+                _ => format!("SELECT {call}"),
+            };
+            let answer = ask(&sql, 5).await;
+            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            let opened = [
+                "c0ntent",
+                "IO Error",
+                "Permission Error",
+                "No files found",
+                "No such file",
+            ];
+            assert!(!opened.iter().any(|words| text.contains(words)), "{sql}: {text}");
+            refused += usize::from(answer.status == 403);
+            answered += usize::from(answer.status == 200);
+        }
+    }
+    let left = std::fs::read_dir(traps.path()).expect("a folder").count();
+    assert_eq!(left, 1, "nothing was written");
+    // The engine has some hundred functions that read or write files or settings, and more that compute.
+    assert!(
+        refused > 200 && answered > 400,
+        "{refused} refused, {answered} answered"
+    );
+    served.close().await;
+}
+
 /// Macros are listed once while nothing changes, but never is one overlooked: it would hide what it reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn s_api24_a_macro_counts_from_the_moment_that_it_is_made() {

@@ -101,6 +101,83 @@ async fn s_api24_callers_read_outputs_over_http_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s_api24_parameters_of_a_statement_are_values_and_never_sql() {
+    let place = Place::new(&[]);
+    let served = Served::with(&place, told).await;
+    let text = "x' OR read_text('/etc/passwd') IS NOT NULL --";
+    for (sql, parameters, row) in [
+        (
+            "SELECT $1 AS a, $2 + 1 AS b",
+            json!([text, 1]),
+            json!([text, "2"]),
+        ),
+        (
+            "SELECT ? AS a, ?::BOOLEAN AS b",
+            json!([null, true]),
+            json!([null, true]),
+        ),
+        (
+            "SELECT $a || $b AS c FROM late LIMIT 1",
+            json!({"a": "x", "b": "y"}),
+            json!(["xy"]),
+        ),
+        (
+            "SELECT $1::HUGEINT AS a",
+            json!([18_446_744_073_709_551_615_u64]),
+            json!(["18446744073709551615"]),
+        ),
+        (
+            "SELECT $1::DATE + 1 AS a",
+            json!(["2024-02-28"]),
+            json!(["2024-02-29 00:00:00"]),
+        ),
+    ] {
+        let answer = ask(&served, json!({"sql": sql, "parameters": parameters})).await;
+        let document = answer.json();
+        assert_eq!(answer.status, 200, "{sql}: {document}");
+        let found: Vec<String> = document["rows"][0]
+            .as_array()
+            .expect("a row")
+            .iter()
+            .map(plain)
+            .collect();
+        let expected: Vec<String> = row.as_array().expect("a row").iter().map(plain).collect();
+        assert_eq!(found, expected, "{sql}");
+    }
+    for (sql, parameters, said) in [
+        (
+            "SELECT $1",
+            json!([]),
+            "the parameter `$1` of the statement has no value",
+        ),
+        ("SELECT $1", json!([1, 2]), "the statement has no parameter `$2`"),
+        ("SELECT 1", json!({"a": 1}), "the statement has no parameters"),
+        (
+            "SELECT $1",
+            json!([[1]]),
+            "the parameter `$1` takes a text, a number",
+        ),
+    ] {
+        let answer = ask(&served, json!({"sql": sql, "parameters": parameters})).await;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, 400, "{sql}: {text}");
+        assert!(text.contains(said), "{sql}: {text}");
+    }
+    let file = ask(
+        &served,
+        json!({"sql": "FROM read_text($1)", "parameters": ["/etc/passwd"]}),
+    )
+    .await;
+    assert_eq!(file.status, 403, "{}", String::from_utf8_lossy(&file.body));
+    served.close().await;
+}
+
+/// Returns a value as text: numbers beyond 2^53 are texts in JSON already.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s_api26_a_statement_ends_with_its_time_and_with_its_connection() {
     let place = Place::new(&[]);
     let served = Served::with(&place, told).await;

@@ -1,5 +1,6 @@
 //! Tools for assistants: over HTTP, on pipes, and by the clients that people have.
 
+mod official;
 mod piped;
 
 use std::collections::BTreeSet;

@@ -210,11 +210,8 @@ fn read(state: &Path, stop: &AtomicBool) -> Result<u64, String> {
                 tokio::task::yield_now().await;
                 continue;
             };
-            let request = ops::Query::request(QueryRequest {
-                sql: "SELECT count(*), sum(k)::BIGINT FROM steady".to_owned(),
-                limit: None,
-                timeout_ms: None,
-            });
+            let request =
+                ops::Query::request(QueryRequest::new("SELECT count(*), sum(k)::BIGINT FROM steady"));
             let mut replies = connection.ask(&request).await;
             while let Some(reply) = replies.recv().await {
                 match reply {

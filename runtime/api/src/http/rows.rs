@@ -8,7 +8,7 @@ use super::at::At;
 use super::forms::Form;
 use crate::documents::Column;
 use crate::operations::ops;
-use crate::request::{QueryRequest, ShowRequest};
+use crate::request::{Parameters, QueryRequest, ShowRequest};
 
 /// Body of a question in SQL.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -17,6 +17,9 @@ use crate::request::{QueryRequest, ShowRequest};
 pub struct Query {
     /// One SELECT, DESCRIBE, SUMMARIZE or SHOW, over outputs of the project.
     pub sql: String,
+    /// Values of the statement's parameters.
+    #[serde(default)]
+    pub parameters: Parameters,
     /// Maximum number of rows; null for all.
     #[serde(default)]
     pub limit: Option<u64>,
@@ -32,6 +35,7 @@ impl Form for Query {
     fn into_input(self, _: &At) -> QueryRequest {
         QueryRequest {
             sql: self.sql,
+            parameters: self.parameters,
             limit: self.limit,
             timeout_ms: self.timeout_ms,
         }

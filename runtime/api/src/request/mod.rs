@@ -15,6 +15,6 @@ pub use look::{
 };
 pub use rows::{
     AlertTestRequest, AnswerOptions, CallRequest, CompileRequest, ExportRequest, MetricsBoundsRequest,
-    MetricsRequest, QueryRequest, ReportRequest, Rows, ShowRequest,
+    MetricsRequest, Parameters, QueryRequest, ReportRequest, Rows, ShowRequest,
 };
 pub use run::{Activity, Events, NamedRun, PartitionChoice, RefreshRequest, RunRequest, Selection};

@@ -2,19 +2,60 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// Values of a statement's parameters: by place, `[1, "AA"]` for `$1` and `$2` or two `?`, or by name,
+/// `{"carrier": "AA"}` for `$carrier`. A value is a text, a number, `true`, `false` or null.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Parameters {
+    /// By place.
+    Placed(Vec<Value>),
+    /// By name.
+    Named(Map<String, Value>),
+}
+
+impl Parameters {
+    /// Returns true if there are no values.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Placed(values) => values.is_empty(),
+            Self::Named(values) => values.is_empty(),
+        }
+    }
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self::Placed(Vec::new())
+    }
+}
+
 /// A request to run a single read-only SQL statement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryRequest {
     /// SQL statement to run.
     pub sql: String,
+    /// Values of its parameters.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     /// Maximum number of rows in the answer; none for all.
     pub limit: Option<u64>,
     /// Time limit of the statement, in milliseconds; none for no limit.
     pub timeout_ms: Option<u64>,
+}
+
+impl QueryRequest {
+    /// Returns the request for all rows of a statement without parameters.
+    pub fn new(sql: impl Into<String>) -> Self {
+        Self {
+            sql: sql.into(),
+            ..Self::default()
+        }
+    }
 }
 
 /// A request for the first rows of a resource, or its spec and state.

@@ -51,12 +51,7 @@ async fn a_cancelled_build_ends_soon_and_changes_nothing(mut bench: Bench<'_>) -
 
 async fn a_cancelled_query_ends_soon(bench: Bench<'_>) -> Verdict {
     let cancel = CancellationToken::new();
-    let query = Query {
-        sql: bench.factory.endless(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    };
+    let query = Query::new(bench.factory.endless());
     let work = async {
         match bench.engine.query(query, &cancel).await {
             Ok(mut rows) => rows.collect().await.map(drop),

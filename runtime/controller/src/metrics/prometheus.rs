@@ -17,9 +17,32 @@ use std::fmt::{Display, Write};
 /// assert!(text.contains("watershed_wait_seconds{shop=\"north\"} 1.500\n"));
 /// assert!(text.ends_with("watershed_carts_by_age{shop=\"north\",age=\"old\"} 2\n"));
 /// ```
-#[derive(Debug)]
+///
+/// Of several sets of labels, each family is described once:
+///
+/// ```
+/// use watershed_controller::stats::Page;
+///
+/// let mut page = Page::default();
+/// for shop in ["north", "south"] {
+///     page.set_labels(&[("shop", shop)]);
+///     page.gauge("carts", "Open carts.", 7);
+/// }
+/// let samples = "watershed_carts{shop=\"north\"} 7\nwatershed_carts{shop=\"south\"} 7\n";
+/// assert!(page.into_text().ends_with(&format!("# TYPE watershed_carts gauge\n{samples}")));
+/// ```
+#[derive(Debug, Default)]
 pub struct Page {
     labels: String,
+    families: Vec<Family>,
+    /// Index of the family that samples are added to.
+    current: usize,
+}
+
+/// The samples of one name.
+#[derive(Debug)]
+struct Family {
+    name: String,
     text: String,
 }
 
@@ -28,26 +51,31 @@ impl Page {
     pub fn new(labels: &[(&str, &str)]) -> Self {
         Self {
             labels: listed(labels),
-            text: String::new(),
+            ..Self::default()
         }
+    }
+
+    /// Gives these labels to the samples that follow, in the place of those before.
+    pub fn set_labels(&mut self, labels: &[(&str, &str)]) {
+        self.labels = listed(labels);
     }
 
     /// Adds a gauge: a number that rises and falls.
     pub fn gauge(&mut self, name: &str, help: &str, value: u64) {
         self.head(name, help, "gauge");
-        self.sample(name, "", value);
+        self.sample("", value);
     }
 
     /// Adds a counter: a number that only rises.
     pub fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.head(name, help, "counter");
-        self.sample(name, "", value);
+        self.sample("", value);
     }
 
     /// Adds a time or a duration in seconds, given in microseconds.
     pub fn seconds(&mut self, name: &str, help: &str, micros: u64) {
         self.head(name, help, "gauge");
-        self.sample(name, "", seconds(micros));
+        self.sample("", seconds(micros));
     }
 
     /// Adds a metric with one number per value of a label.
@@ -63,34 +91,42 @@ impl Page {
     pub fn family(&mut self, name: &str, help: &str, samples: &[(Vec<(&str, &str)>, impl Display)]) {
         self.head(name, help, "gauge");
         for (labels, value) in samples {
-            self.sample(name, &listed(labels), value);
+            self.sample(&listed(labels), value);
         }
     }
 
     /// Ends the page and returns it in the Prometheus text format.
     pub fn into_text(self) -> String {
-        self.text
+        self.families.into_iter().map(|family| family.text).collect()
     }
 
     fn head(&mut self, name: &str, help: &str, sort: &str) {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            self.text,
-            "# HELP watershed_{name} {help}\n# TYPE watershed_{name} {sort}"
-        );
+        // Pages of the same writer have their families in the same order.
+        let next = self.current + 1;
+        let is_it = |at: usize| self.families.get(at).is_some_and(|family| family.name == name);
+        let found = match is_it(next) {
+            true => Some(next),
+            false => self.families.iter().position(|family| family.name == name),
+        };
+        self.current = found.unwrap_or(self.families.len());
+        if found.is_none() {
+            self.families.push(Family {
+                name: name.to_owned(),
+                text: format!("# HELP watershed_{name} {help}\n# TYPE watershed_{name} {sort}\n"),
+            });
+        }
     }
 
-    fn sample(&mut self, name: &str, label: &str, value: impl Display) {
-        let labels: Vec<&str> = [self.labels.as_str(), label]
-            .into_iter()
-            .filter(|labels| !labels.is_empty())
-            .collect();
-        let labels = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{}}}", labels.join(","))
+    fn sample(&mut self, label: &str, value: impl Display) {
+        let Some(Family { name, text }) = self.families.get_mut(self.current) else {
+            return;
         };
-        let _ = writeln!(self.text, "watershed_{name}{labels} {value}");
+        // Writing to a string does not fail.
+        let _ = match (self.labels.as_str(), label) {
+            ("", "") => writeln!(text, "watershed_{name} {value}"),
+            ("", labels) | (labels, "") => writeln!(text, "watershed_{name}{{{labels}}} {value}"),
+            (labels, label) => writeln!(text, "watershed_{name}{{{labels},{label}}} {value}"),
+        };
     }
 }
 

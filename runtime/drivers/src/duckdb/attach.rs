@@ -82,12 +82,7 @@ impl Databases for Engine {
         });
         engine.begin_with(session.into_iter().collect());
         async move {
-            let query = Query {
-                sql: DuckDb.write(&Statement::Version),
-                limit: None,
-                timeout: None,
-                attributes: Default::default(),
-            };
+            let query = Query::new(DuckDb.write(&Statement::Version));
             let asked = async { engine.query(query, cancel).await?.collect().await };
             let rows = asked.await;
             let closed = engine.close().await;

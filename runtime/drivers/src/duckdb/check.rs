@@ -81,7 +81,7 @@ fn failing(work: &Work<'_>, check: &Check, sql: &str) -> Result<Option<Failing>,
     if statement.kind() != StatementKind::Select {
         return Err(Failure::Sql(plain_error("a test is a SELECT")));
     }
-    let mut answer = statement.stream().map_err(fail)?;
+    let mut answer = statement.stream(&[]).map_err(fail)?;
     let mut failing = Failing::default();
     let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
     while let Some(chunk) = answer.next_chunk().map_err(fail)? {

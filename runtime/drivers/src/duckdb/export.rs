@@ -15,6 +15,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::confine;
 use super::engine::Engine;
 use super::failure::{Source, classify};
+use super::parameters;
 use super::query::{begin_reading, ended, put_attributes};
 use super::schema;
 use super::sys::{Answer, Shape, StatementKind};
@@ -33,17 +34,17 @@ pub(super) async fn export(
     export: &Export,
     cancel: &CancellationToken,
 ) -> Result<Exported, ExportError> {
-    sole_statement(&export.sql)?;
+    sole_statement(&export.query.sql)?;
     // Before anything is waited for or computed.
     let target = Target::find(export)?;
     if let Some(sandbox) = &engine.options().sandbox {
         confine::refuse_outside(sandbox, &target.file)?;
     }
-    let (running, pass) = begin_reading(engine, export.timeout, cancel).await?;
+    let (running, pass) = begin_reading(engine, export.query.timeout, cancel).await?;
     let job = export.clone();
     let written = engine.work_with(pass, running.clone(), move |work| write(work, &job));
     written.await.map_err(|error| match error {
-        ExportError::Query(error) => ExportError::Query(ended(&running, export.timeout, error)),
+        ExportError::Query(error) => ExportError::Query(ended(&running, export.query.timeout, error)),
         other => other,
     })
 }
@@ -52,7 +53,7 @@ pub(super) async fn export(
 fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
     let target = Target::find(export)?;
     let part = Part::beside(&target.file)?;
-    put_attributes(work, &export.attributes)?;
+    put_attributes(work, &export.query.attributes)?;
     work.run("BEGIN TRANSACTION READ ONLY", &[])?;
     let copied = copy(work, export, &part);
     work.roll_back();
@@ -68,7 +69,7 @@ fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
 
 /// Writes the part file. Returns the number of rows.
 fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, ExportError> {
-    let sql = sole_statement(&export.sql)?;
+    let sql = sole_statement(&export.query.sql)?;
     if !reads(sql) {
         return Err(QueryError::NotReading.into());
     }
@@ -79,14 +80,19 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
     if alone.kind() == StatementKind::Other {
         return Err(QueryError::NotReading.into());
     }
+    let values = parameters::Values::of(&alone, &export.query.parameters)?;
     if export.format == FileFormat::Xlsx {
-        let mut answer = alone.stream().map_err(|raw| work.fail(&raw, Some(own)))?;
+        let mut answer = alone
+            .stream(&values.params())
+            .map_err(|raw| work.fail(&raw, Some(own)))?;
         return sheet::write(work, export, &mut answer, &part.0).map(Some);
     }
     // Text that a spreadsheet would run is found by its type, which the answer's columns have.
     let selected = match export.layout.guards_formulas && export.format == FileFormat::Csv {
         true => {
-            let answer = alone.stream().map_err(|raw| work.fail(&raw, Some(own)))?;
+            let answer = alone
+                .stream(&values.params())
+                .map_err(|raw| work.fail(&raw, Some(own)))?;
             guarded(&answer)
         }
         false => {
@@ -97,10 +103,8 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
     // In parentheses stands whatever may be read from; the line ends a comment.
     let prefix = format!("COPY (SELECT {selected} FROM (");
     let source = Source { prefix: &prefix, sql };
-    let limit = export
-        .limit
-        .map(|limit| format!(" LIMIT {limit}"))
-        .unwrap_or_default();
+    let limit = export.query.limit;
+    let limit = limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
     let form = match export.format {
         FileFormat::Csv => "FORMAT csv, HEADER true",
         FileFormat::Parquet => "FORMAT parquet",
@@ -116,7 +120,10 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
         "{}{sql}\n){limit}) TO {file} ({form}, USE_TMP_FILE false)",
         source.prefix
     );
-    let answer = work.connection().run(&statement, &[]).and_then(Answer::collect);
+    let answer = work
+        .connection()
+        .run(&statement, &values.params())
+        .and_then(Answer::collect);
     let rows = answer.map_err(|raw| match classify(&raw, None).0 {
         // The part's volume, which may be another than the engine's.
         Failure::DiskFull { message } => disk_full(message, &part.0),

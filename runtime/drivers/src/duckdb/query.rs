@@ -12,6 +12,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::engine::{Engine, on_blocking_thread};
 use super::failure::Source;
 use super::gate::{Company, Pass};
+use super::parameters;
 use super::running::Running;
 use super::shapes::{Shaped, Values};
 use super::sys::{Answer, Convert as _, StatementKind};
@@ -163,7 +164,8 @@ impl<S: Shaped> Reading<'_, S> {
         if !reads(sql) || statement.kind() == StatementKind::Other {
             return Err(QueryError::NotReading);
         }
-        let mut answer = statement.stream().map_err(fail)?;
+        let values = parameters::Values::of(&statement, &self.query.parameters)?;
+        let mut answer = statement.stream(&values.params()).map_err(fail)?;
         let found = columns_of(&answer)?;
         let (begun, shape) = S::begin(&mut answer).map_err(fail)?;
         if let Some(head) = head.take()

@@ -30,7 +30,7 @@ pub(super) use arrow::ArrowConverter;
 pub(super) use connection::{Connection, Database, Interrupt};
 pub(super) use forbidden::WORDS as FORBIDDEN;
 pub(super) use shape::Shape;
-pub(super) use statement::{Effect, Param, StatementKind};
+pub(super) use statement::{Effect, Param, Statement, StatementKind};
 pub(super) use unblock::Worker;
 
 /// Returns the engine's version, such as `v1.5.5`.

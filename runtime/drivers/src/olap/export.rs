@@ -1,25 +1,18 @@
 //! Export of an answer to a file.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use thiserror::Error;
 
-use super::{Failure, QueryError, SoleError};
+use super::{Failure, Query, QueryError, SoleError};
 
 /// A request to export a query's answer to a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Export {
-    /// A single read-only statement.
-    pub sql: String,
-    /// The most rows to write; none for all.
-    pub limit: Option<u64>,
-    /// Time limit; none for no limit.
-    pub timeout: Option<Duration>,
-    /// Session values for the statement, as those of a query.
-    pub attributes: BTreeMap<String, String>,
+    /// The query whose rows are written.
+    pub query: Query,
     /// Absolute path of the file, whose folder exists.
     pub file: PathBuf,
     /// Format in which the answer is written.

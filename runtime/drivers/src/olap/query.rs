@@ -17,7 +17,7 @@ use super::{Failure, SoleError, Value};
 const CHUNKS_AHEAD: usize = 4;
 
 /// A read-only query.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
     /// Text of a single read-only statement.
     pub sql: String,
@@ -27,6 +27,18 @@ pub struct Query {
     pub timeout: Option<Duration>,
     /// Session values by name, which a statement reads in DuckDB by `getvariable`.
     pub attributes: BTreeMap<String, String>,
+    /// Values of the statement's parameters by name; `1` is the name of the first `?` or `$1`.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl Query {
+    /// Returns the query of all rows of a statement without parameters.
+    pub fn new(sql: impl Into<String>) -> Self {
+        Self {
+            sql: sql.into(),
+            ..Self::default()
+        }
+    }
 }
 
 /// A column of an answer.
@@ -48,6 +60,9 @@ pub enum QueryError {
     /// The statement does more than read.
     #[error("only read-only statements can be run here")]
     NotReading,
+    /// The parameters of the statement are not those that have values.
+    #[error("{0}")]
+    Parameters(String),
     /// The query exceeded its time limit.
     #[error("the query took longer than {} s", .0.as_secs_f64())]
     Timeout(Duration),

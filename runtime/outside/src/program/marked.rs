@@ -16,7 +16,7 @@ pub const MARK_VARIABLE: &str = "WATERSHED_RUN";
 const ENVIRONMENT_MAX: u64 = 2 << 20;
 /// The most times that processes are listed for one kill: a process forked during one listing is found by the next.
 const ROUNDS: usize = 8;
-/// The longest wait for a process that loads another file, in milliseconds.
+/// The longest wait for processes that load another file, in milliseconds.
 const LOADING_MS: usize = 100;
 
 /// Kills a program with this mark and all its descendants. Returns true if there was any.
@@ -45,47 +45,59 @@ pub(super) fn signal(mark: &str, signal: Signal) -> bool {
     true
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no event tells that a process has loaded its file; a look a millisecond, and the wait is bounded"
+)]
 fn with_entry(entry: &[u8]) -> Vec<Pid> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
-    let pids = pids.filter_map(Pid::from_raw);
-    pids.filter(|pid| has_entry(*pid, entry)).collect()
-}
-
-/// Returns true if a process has an entry in its environment; false if the process is gone or belongs to another user.
-///
-/// While the process loads another file (`execve`), its environment is not there, and what is being read of the one before
-/// ends early. Then it is read again.
-fn has_entry(pid: Pid, entry: &[u8]) -> bool {
-    let mut waited = 0;
-    while waited < LOADING_MS {
-        let Some(environment) = read(pid, "environ") else {
-            return false;
-        };
-        if environment.split(|byte| *byte == 0).any(|found| found == entry) {
-            return true;
+    let mut left: Vec<Pid> = pids.filter_map(Pid::from_raw).collect();
+    let mut found = Vec::new();
+    for waited in 0..LOADING_MS {
+        left.retain(|pid| match look(*pid, entry) {
+            Look::Has => {
+                found.push(*pid);
+                false
+            }
+            Look::Lacks => false,
+            Look::Part => true,
+            // Some processes have none, and nobody waits long for them.
+            Look::Nothing => waited < LOADING_MS / 10,
+        });
+        if left.is_empty() {
+            break;
         }
-        let stat = read(pid, "stat").unwrap_or_default();
-        waited += match lacking(&stat, environment.len()) {
-            Lacking::All => return false,
-            Lacking::Some => 1,
-            // Some processes have none, and not everybody waits for each of them.
-            Lacking::Perhaps => LOADING_MS / 10,
-        };
         std::thread::sleep(Duration::from_millis(1));
     }
-    false
+    found
 }
 
-/// Whether an environment that lacks an entry was read whole.
+/// Looks for an entry in a process's environment.
+///
+/// While the process loads another file (`execve`), its environment is not there, and what is being read of the one before
+/// ends early. Then somebody has to look again.
+fn look(pid: Pid, entry: &[u8]) -> Look {
+    let Some(environment) = read(pid, "environ") else {
+        return Look::Lacks;
+    };
+    match environment.split(|byte| *byte == 0).any(|found| found == entry) {
+        true => Look::Has,
+        false => lacking(&read(pid, "stat").unwrap_or_default(), environment.len()),
+    }
+}
+
+/// The result of a look for an entry in a process's environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lacking {
-    /// It was, or the process has ended, or is a thread of the kernel.
-    All,
-    /// It was not.
-    Some,
-    /// It is empty, or the process is about to write where it ends.
-    Perhaps,
+enum Look {
+    /// The entry is there.
+    Has,
+    /// The entry is not there, or the process is gone, another user's, or a thread of the kernel.
+    Lacks,
+    /// A part of the environment was read.
+    Part,
+    /// The environment is empty, or the process is about to write where the environment ends.
+    Nothing,
 }
 
 fn read(pid: Pid, name: &str) -> Option<Vec<u8>> {
@@ -95,9 +107,9 @@ fn read(pid: Pid, name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Tells from the `stat` of a process whether so many bytes are all of its environment. See `proc_pid_stat(5)`: fields 23
+/// Tells from the `stat` of a process what so many bytes without the entry say of its environment. See `proc_pid_stat(5)`: fields 23
 /// (bytes of memory), 50 and 51 (where the environment begins and ends).
-fn lacking(stat: &[u8], bytes: usize) -> Lacking {
+fn lacking(stat: &[u8], bytes: usize) -> Look {
     let stat = String::from_utf8_lossy(stat);
     // The name, in parentheses, may hold blanks and parentheses of its own; field 3 follows it.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
@@ -106,10 +118,10 @@ fn lacking(stat: &[u8], bytes: usize) -> Lacking {
     let [memory, start, end] = [23, 50, 51].map(|number| field(number).unwrap_or(0));
     let whole = end.saturating_sub(start).min(ENVIRONMENT_MAX);
     match (memory, end) {
-        (0, _) => Lacking::All,
-        (_, 0) => Lacking::Some,
-        _ if whole == 0 => Lacking::Perhaps,
-        _ if whole == bytes as u64 => Lacking::All,
-        _ => Lacking::Some,
+        (0, _) => Look::Lacks,
+        (_, 0) => Look::Part,
+        _ if whole == 0 => Look::Nothing,
+        _ if whole == bytes as u64 => Look::Lacks,
+        _ => Look::Part,
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::Timestamp;
 use watershed_core::{Error, Key};
 use watershed_delivery::message;
-use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout};
+use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout, Query};
 use watershed_outputs::failure;
 use watershed_proto::{ReportExport, ReportSpec};
 use watershed_resolvers::{Answer, Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query};
@@ -113,10 +113,13 @@ impl Making<'_> {
         let said = self.spec.export.clone().unwrap_or_default();
         let headings = prepared.headings().unwrap_or_default();
         Ok(Export {
-            sql: prepared.statement(),
-            limit: Some(self.limit(&said)),
-            timeout: Some(Duration::from_secs(u64::from(self.spec.timeout_seconds))),
-            attributes: prepared.attributes(),
+            query: Query {
+                sql: prepared.statement(),
+                limit: Some(self.limit(&said)),
+                timeout: Some(Duration::from_secs(u64::from(self.spec.timeout_seconds))),
+                attributes: prepared.attributes(),
+                ..Query::default()
+            },
             file: file.to_owned(),
             format,
             existing: Existing::Replace,

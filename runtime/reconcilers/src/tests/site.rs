@@ -188,12 +188,7 @@ impl Site {
     /// The rows of a query, each as text.
     pub(super) async fn rows(&self, sql: &str) -> Vec<String> {
         let engine = self.engine();
-        let query = Query {
-            sql: sql.into(),
-            limit: None,
-            timeout: None,
-            attributes: Default::default(),
-        };
+        let query = Query::new(sql);
         let mut rows = engine.query(query, &CancellationToken::new()).await.unwrap();
         let rows = rows.collect().await.unwrap();
         let rows = rows

@@ -56,10 +56,7 @@ impl MadeFile {
 /// Returns the export of a query's rows; [`make`] chooses its path.
 pub(super) fn export(query: Query, format: FileFormat) -> Export {
     Export {
-        sql: query.sql,
-        limit: query.limit,
-        timeout: query.timeout,
-        attributes: query.attributes,
+        query,
         file: PathBuf::new(),
         format,
         existing: Existing::Keep,

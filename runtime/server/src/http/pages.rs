@@ -163,41 +163,8 @@ pub(super) async fn metrics(
         ));
     }
     page.push_str(&service.meters().page());
-    page.push_str(&readers(service));
-    page.push_str(&scrape::controllers(service, has_resources).await);
+    page.push_str(&scrape::instances(service, has_resources).await);
     Ok(answers::of_type("text/plain; version=0.0.4; charset=utf-8", page))
-}
-
-/// Returns the numbers of callers' statements on each open instance, in Prometheus' text format.
-fn readers(service: &Service) -> String {
-    let mut running = "# HELP watershed_readers_running Statements of callers that run.\n\
-                       # TYPE watershed_readers_running gauge\n"
-        .to_owned();
-    let mut waiting = "# HELP watershed_readers_waiting Statements of callers that wait for a slot.\n\
-                       # TYPE watershed_readers_waiting gauge\n"
-        .to_owned();
-    let mut refused = "# HELP watershed_readers_refused_total Statements refused because too many waited.\n\
-                       # TYPE watershed_readers_refused_total counter\n"
-        .to_owned();
-    for (name, _) in service.all() {
-        let Ok(open) = service.find(&name) else { continue };
-        let readers = open.instance.slots.readers();
-        // Names of instances are words of the configuration; quotes in those of embedders are escaped as JSON does.
-        let label = serde_json::Value::from(name.as_str());
-        running.push_str(&format!(
-            "watershed_readers_running{{instance={label}}} {}\n",
-            readers.running
-        ));
-        waiting.push_str(&format!(
-            "watershed_readers_waiting{{instance={label}}} {}\n",
-            readers.waiting
-        ));
-        refused.push_str(&format!(
-            "watershed_readers_refused_total{{instance={label}}} {}\n",
-            readers.refused
-        ));
-    }
-    running + &waiting + &refused
 }
 
 /// Returns the home page of a program that was built without the console.

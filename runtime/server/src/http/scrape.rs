@@ -1,15 +1,10 @@
 //! The page of numbers for Prometheus: of the HTTP API, and of the controllers of all instances.
 
-use std::collections::BTreeMap;
-
-use watershed_api::operations::{Operation as _, ops};
-use watershed_api::request::NoInput;
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::{Code, Problem};
+use watershed_controller::stats::Page;
 
 use super::service::Service;
-
-/// The beginning of families of single resources, which are shown where they are asked for.
-const OF_RESOURCES: &str = "watershed_resource_";
+use crate::service::ops::stats::add_numbers;
 
 /// Reads the query of the page: true for families of single resources too.
 ///
@@ -27,67 +22,33 @@ pub(super) fn asks_for_resources(query: Option<&str>) -> Result<bool, Problem> {
     }
 }
 
-/// The families of several pages, each told once.
-#[derive(Default)]
-struct Families(BTreeMap<String, Family>);
-
-#[derive(Default)]
-struct Family {
-    /// The lines that describe the family.
-    about: Vec<String>,
-    samples: Vec<String>,
-}
-
-impl Families {
-    /// Adds the page of an instance, whose samples get a label with the instance's name.
-    fn add(&mut self, instance: &str, page: &str, has_resources: bool) {
-        // As for other families: quotes in names of embedders are escaped as JSON does.
-        let label = format!("instance={}", serde_json::Value::from(instance));
-        let mut name = String::new();
-        for line in page.lines() {
-            if let Some(about) = line.strip_prefix("# ") {
-                name = about.split(' ').nth(1).unwrap_or_default().to_owned();
-                if has_resources || !name.starts_with(OF_RESOURCES) {
-                    let about = &mut self.0.entry(name.clone()).or_default().about;
-                    if !about.iter().any(|known| known == line) && about.len() < 2 {
-                        about.push(line.to_owned());
-                    }
-                }
-                continue;
-            }
-            // A sample stands below the lines of its family.
-            let Some(family) = self.0.get_mut(&name) else {
-                continue;
-            };
-            let sample = match line.split_once('{') {
-                Some((name, rest)) => format!("{name}{{{label},{rest}"),
-                None => line.replacen(' ', &format!("{{{label}}} "), 1),
-            };
-            family.samples.push(sample);
-        }
-    }
-
-    fn write(&self) -> String {
-        let lines = self
-            .0
-            .values()
-            .flat_map(|family| family.about.iter().chain(&family.samples));
-        lines.fold(String::new(), |page, line| page + line + "\n")
-    }
-}
-
-/// Returns the numbers of the controllers of all open instances.
-pub(super) async fn controllers(service: &Service, has_resources: bool) -> String {
-    let mut families = Families::default();
+/// Returns the numbers of all open instances: of their controllers, and of callers' statements.
+pub(super) async fn instances(service: &Service, has_resources: bool) -> String {
+    let mut page = Page::default();
     for (name, _) in service.all() {
-        let Ok(open) = service.find(&name) else { continue };
-        let request = ops::Prometheus::request(NoInput {});
         // An instance that is about to close has no numbers.
-        if let Ok(Answer::Prometheus(page)) = open.instance.answer(request).await {
-            families.add(&name, &page.0, has_resources);
-        }
+        let Ok(open) = service.find(&name) else { continue };
+        let instance = &open.instance;
+        let readers = instance.slots.readers();
+        page.set_labels(&[("instance", &name)]);
+        page.gauge(
+            "readers_running",
+            "Statements of callers that run.",
+            readers.running as u64,
+        );
+        let help = "Statements of callers that wait for a slot.";
+        page.gauge("readers_waiting", help, readers.waiting as u64);
+        let help = "Statements refused because too many waited.";
+        page.counter("readers_refused_total", help, readers.refused);
+        let project = &instance.project;
+        page.set_labels(&[
+            ("instance", &name),
+            ("project", &project.name),
+            ("environment", &project.environment),
+        ]);
+        add_numbers(&mut page, instance, has_resources).await;
     }
-    families.write()
+    page.into_text()
 }
 
 #[cfg(test)]
@@ -95,31 +56,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s_api30_families_are_told_once_and_single_resources_where_they_are_asked_for() {
-        let page = "# HELP watershed_up It runs.\n# TYPE watershed_up gauge\nwatershed_up{project=\"a\"} 1\n\
-                    # HELP watershed_resource_failed One.\n# TYPE watershed_resource_failed gauge\nwatershed_resource_failed{name=\"x{\"} 1\n";
-        let both = |has_resources| {
-            let mut families = Families::default();
-            families.add("one", page, has_resources);
-            families.add("t\"wo", page, has_resources);
-            families.write()
-        };
-        let plain = both(false);
-        assert_eq!(plain.matches("# TYPE watershed_up gauge").count(), 1);
-        assert!(
-            plain.contains("watershed_up{instance=\"one\",project=\"a\"} 1"),
-            "{plain}"
-        );
-        assert!(
-            plain.contains("watershed_up{instance=\"t\\\"wo\",project=\"a\"} 1"),
-            "{plain}"
-        );
-        assert!(!plain.contains("watershed_resource_"), "{plain}");
-        assert_eq!(
-            both(true).matches("watershed_resource_failed{instance").count(),
-            2
-        );
+    fn s_api30_single_resources_are_shown_where_they_are_asked_for() {
         assert!(asks_for_resources(Some("resources=1")).is_ok_and(|asked| asked));
+        assert!(asks_for_resources(None).is_ok_and(|asked| !asked));
         assert!(asks_for_resources(Some("resource=1")).is_err());
     }
 }

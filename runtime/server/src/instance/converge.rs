@@ -8,8 +8,9 @@ use watershed_api::documents::{Command, Event, Outcome, RunDocument, Time};
 use watershed_api::request::{Events, RunRequest};
 use watershed_api::{Code, Exit, Problem};
 use watershed_controller::resource::{Settled, Stage, Target};
-use watershed_controller::{Refresh, Select, Uid, WaitError};
+use watershed_controller::{Key, Refresh, Resource, Select, Uid, WaitError};
 use watershed_reconcilers::model::rest;
+use watershed_reconcilers::project_parser;
 
 use super::observer::Observer;
 use super::order::{parents_first, with_below};
@@ -93,6 +94,17 @@ impl Course<'_> {
 }
 
 impl Instance {
+    /// Waits until what the files declare is in the catalog, at most for a time: before that an answer about a project that
+    /// was just opened has nothing, or what was declared when the project was last open.
+    pub async fn wait_until_read(&self, longest: Duration) {
+        let parser = Key::new(project_parser::KIND, project_parser::NAME);
+        let is_read = |found: Option<&Resource>| {
+            found.is_some_and(|found| matches!(found.status.stage, Stage::Settled(_)))
+        };
+        // A controller that ends meanwhile answers for itself.
+        let _ = self.controller().wait_until(parser, is_read, longest).await;
+    }
+
     /// Carries out the work of a command, reports its events, and sends the result document.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub(crate) enum Source {
     Stored,
 }
 
-/// Returns the page of metrics in the text format.
+/// Returns the page of metrics of one project in the text format.
 pub(crate) fn page(
     project: &Project,
     stats: &Stats,
@@ -33,45 +33,46 @@ pub(crate) fn page(
     source: Source,
     last_success: Option<Time>,
 ) -> String {
-    let labels = [
+    let mut page = Page::new(&[
         ("project", project.name.as_str()),
         ("environment", project.environment.as_str()),
-    ];
-    let mut page = Page::new(&labels);
+    ]);
+    let report = HealthReport::from_entries(entries);
+    let health = |entry: &Entry| report.get(&entry.row).map_or(Health::Ok, |found| found.health);
+    let listed: Vec<(&Entry, Health)> = entries
+        .iter()
+        .filter(|entry| entry.is_listed(Hidden::Leave))
+        .map(|entry| (entry, health(entry)))
+        .collect();
+    catalog(&mut page, stats, source, last_success);
+    kinds(&mut page, &listed);
+    each(&mut page, listed);
+    page.into_text()
+}
+
+/// Writes the metrics of a catalog.
+pub(crate) fn catalog(page: &mut Page, stats: &Stats, source: Source, last_success: Option<Time>) {
     let up = matches!(source, Source::Process { .. });
     page.gauge("up", "Whether a process runs the project.", u64::from(up));
     if let Some(at) = last_success {
         let help = "Time when the project was last up to date without a mistake.";
         page.seconds("last_success_timestamp_seconds", help, micros(at.millis()));
     }
-    stats.at_rest(&mut page);
+    stats.at_rest(page);
     if let Source::Process { dropped } = source {
-        stats.write_process(&mut page);
+        stats.write_process(page);
         page.gauge(
             "log_lines_dropped",
             "Log lines dropped because the disk was too slow.",
             dropped,
         );
     }
-    kinds(&mut page, entries);
-    page.into_text()
 }
 
-/// Writes the counts of resources by kind and health, then the series of single resources.
-fn kinds(page: &mut Page, entries: &[Entry]) {
-    let health_report = HealthReport::from_entries(entries);
-    let health = |entry: &Entry| {
-        health_report
-            .get(&entry.row)
-            .map_or(Health::Ok, |resource_health| resource_health.health)
-    };
-    let mut listed: Vec<(&Entry, Health)> = entries
-        .iter()
-        .filter(|entry| entry.is_listed(Hidden::Leave))
-        .map(|entry| (entry, health(entry)))
-        .collect();
+/// Writes the counts of resources by kind and health.
+pub(crate) fn kinds(page: &mut Page, listed: &[(&Entry, Health)]) {
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for (entry, health) in &listed {
+    for (entry, health) in listed {
         *counts
             .entry((entry.row.kind.as_str(), health.as_str()))
             .or_default() += 1;
@@ -81,6 +82,10 @@ fn kinds(page: &mut Page, entries: &[Entry]) {
         .map(|((kind, health), count)| (vec![("kind", kind), ("health", health)], count))
         .collect();
     page.family("kind_resources", "Resources by kind and health.", &counts);
+}
+
+/// Writes the series of single resources, of a bounded number of them.
+pub(crate) fn each(page: &mut Page, mut listed: Vec<(&Entry, Health)>) {
     let order = |(entry, health): &(&Entry, Health)| {
         let row = &entry.row;
         (
@@ -91,10 +96,6 @@ fn kinds(page: &mut Page, entries: &[Entry]) {
     };
     listed.sort_by_cached_key(order);
     listed.truncate(MOST_RESOURCES);
-    each(page, &listed);
-}
-
-fn each(page: &mut Page, listed: &[(&Entry, Health)]) {
     let labels = |entry: &&Entry| {
         let row = &entry.row;
         (row.kind.to_string(), row.name.to_string())

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use watershed_api::request::{QueryRequest, ShowRequest};
 use watershed_api::{Code, Problem, Request};
 use watershed_drivers::olap::Query;
 
 use super::fence;
 use super::live::Live;
+use super::parameters;
 use super::place::Place as _;
 use super::questions::Asking;
 use super::reading::{Reading, Subject};
@@ -33,34 +35,43 @@ pub(crate) async fn statement(
     request: Request,
     usual: Duration,
 ) -> Result<Statement, Problem> {
-    let place = Live::of(instance);
-    let entries = place.listing().await?.entries;
-    let (sql, limit, timeout_ms) = match request {
-        Request::Query(asked) => (asked.sql, asked.limit, asked.timeout_ms),
-        Request::Show(asked) => match Reading::new(place.project(), &entries).show(&asked.name)? {
-            // Without a limit all rows are asked for.
-            Subject::Rows { sql, .. } => (sql, Some(asked.limit).filter(|limit| *limit < u64::MAX), None),
-            Subject::Resource(_) => {
-                let message = format!("`{}` has no rows", asked.name);
-                return Err(Problem::new(Code::WrongState, message));
-            }
-        },
+    let asked = match request {
+        Request::Query(asked) => *asked,
+        Request::Show(asked) => rows_of(instance, &asked).await?,
         _ => return Err(Problem::new(Code::Defect, "the operation has no rows")),
     };
-    let timeout = time_limit(timeout_ms, usual)?;
+    let timeout = time_limit(asked.timeout_ms, usual)?;
+    let parameters = parameters::values(asked.parameters)?;
     // The check asks the engine too.
     let slot = instance.slots.take().await?;
     let asking = Asking::of(instance);
-    let sql = fence::check(&instance.slots.fence, &asking.opened.engine, &entries, &sql).await?;
+    let sql = fence::check(instance, &asking.opened.engine, &asked.sql).await?;
     Ok(Statement {
         query: Query {
-            sql,
-            limit,
+            limit: asked.limit,
             timeout: Some(timeout),
-            attributes: Default::default(),
+            parameters,
+            ..Query::new(sql)
         },
         slot,
     })
+}
+
+/// Returns the question for the rows of a resource.
+async fn rows_of(instance: &Instance, asked: &ShowRequest) -> Result<QueryRequest, Problem> {
+    let place = Live::of(instance);
+    let entries = place.listing().await?.entries;
+    match Reading::new(place.project(), &entries).show(&asked.name)? {
+        // Without a limit all rows are asked for.
+        Subject::Rows { sql, .. } => Ok(QueryRequest {
+            limit: Some(asked.limit).filter(|limit| *limit < u64::MAX),
+            ..QueryRequest::new(sql)
+        }),
+        Subject::Resource(_) => {
+            let message = format!("`{}` has no rows", asked.name);
+            Err(Problem::new(Code::WrongState, message))
+        }
+    }
 }
 
 /// Returns the time limit of a statement: what the caller asks for, or else the usual one.

@@ -10,9 +10,12 @@ use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{Olap, QueryError, SoleError, Statement, Statements as _, sole_statement};
 use watershed_locks::Unpoisoned as _;
 
+use super::live::Live;
+use super::place::Place as _;
 use super::problems::of_query;
-use crate::fenced::{Fence, Known};
-use crate::report::{Entry, kinds};
+use crate::fenced::{Known, Moment};
+use crate::instance::Instance;
+use crate::report::kinds;
 
 /// The mistake of a statement with a part that callers may not use.
 const NOT_ALLOWED_SQL_CODE: &str = "not-allowed-sql";
@@ -22,20 +25,33 @@ const NOT_ALLOWED_SQL_CODE: &str = "not-allowed-sql";
 ///
 /// # Errors
 /// `project-error` with `sql-syntax` for a text that is no SQL, and `not-allowed` with `not-allowed-sql` for everything else.
-pub(crate) async fn check(
-    fence: &Fence,
-    olap: &Arc<dyn Olap>,
-    entries: &[Entry],
-    sql: &str,
-) -> Result<String, Problem> {
+pub(crate) async fn check(instance: &Instance, olap: &Arc<dyn Olap>, sql: &str) -> Result<String, Problem> {
+    let fence = &instance.slots.fence;
     // The engine gets the text that was judged, and no other.
-    let sole = sole_statement(sql)
-        .map_err(|error| not_one(error, sql))?
-        .to_owned();
+    let sole = sole_statement(sql).map_err(|error| not_one(error, sql))?;
+    // What changes while the statement is judged makes a later moment.
+    let revision = instance.controller().revision();
+    let now = olap.changes().map(|changes| Moment { revision, changes });
+    let passed = |now| fence.trees.lock().unpoisoned().passed(sole, now);
+    if let Some(statement) = now.and_then(passed) {
+        return Ok(statement);
+    }
+    let statement = judge(instance, olap, sole).await?;
+    if let Some(now) = now {
+        fence.trees.lock().unpoisoned().pass(sole, now, &statement);
+    }
+    Ok(statement)
+}
+
+/// Judges a single statement by its tree, the outputs and the macros.
+async fn judge(instance: &Instance, olap: &Arc<dyn Olap>, sole: &str) -> Result<String, Problem> {
+    let sole = sole.to_owned();
     if sole.contains('\0') {
         let at = sole.find('\0');
         return Err(refused("callers may not use NUL in a statement", at, None));
     }
+    let fence = &instance.slots.fence;
+    let entries = Live::of(instance).listing().await?.entries;
     let Known { parser, vocabulary } = fence.known().await?;
     let macros = fence.macros(olap).await.map_err(|error| of_query(&error))?;
     let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());

@@ -33,7 +33,7 @@ pub(crate) async fn with_guesses(
         sql: guesses.sql.clone(),
         limit: Some(1),
         timeout: None,
-        attributes: Default::default(),
+        ..Query::default()
     };
     let cancel = CancellationToken::new();
     let answered = async { engine.query(query, &cancel).await?.collect().await };

@@ -19,7 +19,7 @@ use watershed_api::request::{
 use watershed_api::{Answer, Code, Operation, Problem, Reply};
 use watershed_controller::{Refresh, Request};
 use watershed_core::Key;
-use watershed_drivers::olap::{Export, Exported, Layout};
+use watershed_drivers::olap::{self, Export, Exported, Layout};
 use watershed_metrics::Query;
 use watershed_reconcilers::{alert, explore, report};
 use watershed_resolvers::{
@@ -417,10 +417,13 @@ impl Instance {
             return Err(made_over());
         }
         let export = Export {
-            sql: prepared.statement(),
-            limit: to.limit,
-            timeout: Some(LONGEST),
-            attributes: prepared.attributes(),
+            query: olap::Query {
+                sql: prepared.statement(),
+                limit: to.limit,
+                timeout: Some(LONGEST),
+                attributes: prepared.attributes(),
+                ..olap::Query::default()
+            },
             file: to.file.clone(),
             format,
             existing: existing(to.replace),

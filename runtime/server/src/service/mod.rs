@@ -25,6 +25,7 @@ pub(crate) mod live;
 mod methods;
 pub(crate) mod opened;
 pub(crate) mod ops;
+pub(crate) mod parameters;
 pub(crate) mod place;
 pub(crate) mod problems;
 pub(crate) mod questions;

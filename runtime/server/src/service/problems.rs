@@ -104,6 +104,8 @@ pub(crate) fn of_query(error: &QueryError) -> Problem {
                 .at(SEVERAL_CODE, Some(*offset))
                 .hint("ask one at a time")
         }
+        QueryError::Parameters(message) => Problem::new(Code::BadArgument, message.clone())
+            .hint("`parameters` takes a list for `$1`, `$2` or `?`, and names for `$name`"),
         QueryError::Failed(Failure::Sql(sql)) => problem_of_sql(sql),
         QueryError::Failed(failure @ Failure::Open(_)) => engine_problem(failure),
         error => Problem::new(Code::ProjectError, error.to_string()),

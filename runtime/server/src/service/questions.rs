@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use watershed_api::request::AnswerOptions;
 use watershed_api::{Code, Problem, hint};
 use watershed_core::{Key, Row};
-use watershed_drivers::olap::{Conditions, Existing, Export, FileFormat, Layout, Olap};
+use watershed_drivers::olap::{Conditions, Existing, Export, FileFormat, Layout, Olap, Query};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::secrets::Secrets;
 use watershed_resolvers::{
@@ -223,10 +223,11 @@ pub(crate) fn file_of(
         return Ok(None);
     };
     Ok(Some(Export {
-        sql: String::new(),
-        limit,
-        timeout: Some(LONGEST),
-        attributes: Default::default(),
+        query: Query {
+            limit,
+            timeout: Some(LONGEST),
+            ..Query::default()
+        },
         format: form_of(file)?,
         existing: existing(options.force),
         file: file.clone(),

@@ -65,11 +65,7 @@ fn place() -> Place {
 }
 
 fn query(sql: &str) -> Request {
-    ops::Query::request(QueryRequest {
-        sql: sql.into(),
-        limit: None,
-        timeout_ms: None,
-    })
+    ops::Query::request(QueryRequest::new(sql))
 }
 
 async fn all(mut replies: tokio::sync::mpsc::Receiver<Reply>) -> Vec<Reply> {

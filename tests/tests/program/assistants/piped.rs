@@ -135,6 +135,22 @@ fn s_api41_an_assistant_mends_a_broken_model_on_pipes() {
 }
 
 #[test]
+fn s_api41_the_first_answer_about_a_folder_that_nobody_owns_has_all_that_the_files_declare() {
+    let project = Sandbox::with(&[("watershed.yaml", ""), ("models/a.sql", "SELECT 1 AS x\n")]);
+    for (file, names) in [("models/b.sql", 2), ("models/c.sql", 3)] {
+        project.write(file, "SELECT x FROM a\n");
+        let mut piped = Piped::begin(&project, &[]);
+        let listed = piped.call("list_resources", json!({}));
+        assert_eq!(
+            listed["resources"].as_array().map(Vec::len),
+            Some(names),
+            "{listed}"
+        );
+        piped.end();
+    }
+}
+
+#[test]
 fn s_api41_questions_of_every_view_of_a_sample_run_as_they_stand() {
     let project = Sandbox::from_project("flights");
     project.run(0);

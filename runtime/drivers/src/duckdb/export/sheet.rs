@@ -84,7 +84,7 @@ fn try_write(
     }
     let sheet = book.add_worksheet_with_constant_memory().map_err(unwritten)?;
     let mut sheet = Sheet::begin(sheet, export, &columns).map_err(unwritten)?;
-    let most = export.limit.unwrap_or(u64::MAX);
+    let most = export.query.limit.unwrap_or(u64::MAX);
     let mut count = 0;
     let fail = |raw| QueryError::Failed(work.fail(&raw, None));
     'chunks: while let Some(chunk) = answer.next_chunk().map_err(fail)? {

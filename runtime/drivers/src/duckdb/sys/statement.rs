@@ -12,6 +12,11 @@ use super::{Answer, RawError, Shape, text};
 /// A value for a `?` in a statement.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::duckdb) enum Param<'a> {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    Huge(i128),
+    Double(f64),
     Text(&'a str),
     Blob(&'a [u8]),
 }
@@ -115,28 +120,46 @@ impl<'c> Statement<'c> {
         self.execute(ffi::duckdb_execute_prepared)
     }
 
+    /// Returns the names of the statement's parameters, in the order in which they are bound.
+    pub(in crate::duckdb) fn parameters(&self) -> Vec<String> {
+        let raw = self.prepared.raw;
+        // SAFETY: the handle is live, the indexes go from 1 to the count, and the name is handed over to us.
+        unsafe {
+            (1..=ffi::duckdb_nparams(raw))
+                .map(|index| {
+                    let name = ffi::duckdb_parameter_name(raw, index);
+                    text::take(name.cast_mut()).unwrap_or_default()
+                })
+                .collect()
+        }
+    }
+
     /// Runs the statement, with the result computed while it is read.
-    pub(in crate::duckdb) fn stream(self) -> Result<Answer<'c>, RawError> {
+    pub(in crate::duckdb) fn stream(self, params: &[Param<'_>]) -> Result<Answer<'c>, RawError> {
+        self.bind(params)?;
         self.execute(ffi::duckdb_execute_prepared_streaming)
     }
 
     fn bind(&self, params: &[Param<'_>]) -> Result<(), RawError> {
         for (index, param) in (1..).zip(params) {
+            let raw = self.prepared.raw;
             // SAFETY: the handle is live; the engine copies the bytes, whose length is given, during the call.
             let state = unsafe {
-                match param {
+                match *param {
+                    Param::Null => ffi::duckdb_bind_null(raw, index),
+                    Param::Boolean(value) => ffi::duckdb_bind_boolean(raw, index, value),
+                    Param::Integer(value) => ffi::duckdb_bind_int64(raw, index, value),
+                    Param::Huge(value) => ffi::duckdb_bind_hugeint(raw, index, hugeint(value)),
+                    Param::Double(value) => ffi::duckdb_bind_double(raw, index, value),
                     Param::Text(text) => ffi::duckdb_bind_varchar_length(
-                        self.prepared.raw,
+                        raw,
                         index,
                         text.as_ptr().cast(),
                         text.len() as ffi::idx_t,
                     ),
-                    Param::Blob(bytes) => ffi::duckdb_bind_blob(
-                        self.prepared.raw,
-                        index,
-                        bytes.as_ptr().cast(),
-                        bytes.len() as ffi::idx_t,
-                    ),
+                    Param::Blob(bytes) => {
+                        ffi::duckdb_bind_blob(raw, index, bytes.as_ptr().cast(), bytes.len() as ffi::idx_t)
+                    }
                 }
             };
             if state != ffi::DuckDBSuccess {
@@ -161,6 +184,19 @@ impl<'c> Statement<'c> {
         let state = unsafe { execute(self.prepared.raw, &mut result) };
         // SAFETY: the result was filled by the call above and belongs to nobody else.
         unsafe { Answer::new(result, state, self.prepared) }
+    }
+}
+
+/// Splits an integer into the halves of the engine's widest one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "each half has its own bits"
+)]
+fn hugeint(value: i128) -> ffi::duckdb_hugeint {
+    ffi::duckdb_hugeint {
+        lower: value as u64,
+        upper: (value >> 64) as i64,
     }
 }
 

@@ -12,7 +12,7 @@ async fn batches(bench: &Bench, sql: &str, limit: Option<u64>) -> Result<Batches
         sql: sql.to_owned(),
         limit,
         timeout: None,
-        attributes: Default::default(),
+        ..Query::default()
     };
     let batching = bench.engine.batching().unwrap();
     batching.query_batches(query, &bench.cancel).await

@@ -10,8 +10,8 @@ use super::*;
 use crate::CRASH_POINTS;
 use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::{
-    Existing, Export, FileFormat, Migration, Migrations as _, Partitions as _, TestedRows as _, Trash as _,
-    TrashLimits,
+    Existing, Export, FileFormat, Migration, Migrations as _, Partitions as _, Query, TestedRows as _,
+    Trash as _, TrashLimits,
 };
 
 /// Environment variable that makes this program the process to be killed, with its folder.
@@ -167,10 +167,7 @@ async fn take(step: &Step, engine: &Engine) {
         Step::GiveUp => assert!(engine.give_up_file().await),
         Step::Export(existing) => {
             let export = Export {
-                sql: "select x from b".to_owned(),
-                limit: None,
-                timeout: None,
-                attributes: Default::default(),
+                query: Query::new("select x from b"),
                 file: engine.options().root.join(EXPORTED),
                 format: FileFormat::Csv,
                 layout: Default::default(),

@@ -5,20 +5,32 @@ use std::time::Duration;
 use jiff::tz::{TimeZone, offset};
 
 use super::*;
-use crate::olap::{Existing, Export, ExportError, FileFormat, Layout, Look};
+use crate::olap::{Existing, Export, ExportError, FileFormat, Layout, Look, Value};
 
 fn export(bench: &Bench, sql: &str, name: &str) -> Export {
     let file = bench.folder.path().join(name);
     Export {
-        sql: sql.to_owned(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
+        query: Query::new(sql),
         format: FileFormat::from_path(&file).unwrap(),
         file,
         existing: Existing::Keep,
         layout: Layout::default(),
     }
+}
+
+#[tokio::test]
+async fn parameters_of_an_exported_query_are_bound_in_every_form() {
+    let bench = bench();
+    for name in ["a.csv", "a.parquet", "a.xlsx"] {
+        let mut export = export(&bench, "select $1 as x, $2 as y from range(3)", name);
+        export.layout.guards_formulas = true;
+        let values = [Value::Text("it's".into()), Value::Integer(7)];
+        export.query.parameters = ["1", "2"].map(str::to_owned).into_iter().zip(values).collect();
+        let exported = bench.engine.export(&export, &bench.cancel).await;
+        assert_eq!(exported.unwrap().rows, Some(3), "{name}");
+    }
+    let csv = std::fs::read_to_string(bench.folder.path().join("a.csv")).unwrap();
+    assert_eq!(csv, "x,y\nit's,7\nit's,7\nit's,7\n");
 }
 
 /// Returns the names of the files in the bench's folder, without the engine's.
@@ -83,7 +95,7 @@ async fn every_statement_that_reads_can_be_written() {
         );
     }
     let mut some = export(&bench, "select x from a order by x desc", "some.csv");
-    some.limit = Some(2);
+    some.query.limit = Some(2);
     bench.engine.export(&some, &bench.cancel).await.unwrap();
     let text = std::fs::read_to_string(&some.file).unwrap();
     assert_eq!(text, "x\n9\n8\n");
@@ -123,7 +135,7 @@ async fn a_file_that_is_there_stays_unless_it_is_to_be_replaced_by_a_whole_one()
     assert_eq!(kept, Err(ExportError::Exists(again.file.clone())));
     again.existing = Existing::Replace;
     let failing = Export {
-        sql: "select error('no') as x from range(10)".to_owned(),
+        query: Query::new("select error('no') as x from range(10)"),
         ..again.clone()
     };
     assert!(bench.engine.export(&failing, &bench.cancel).await.is_err());
@@ -169,13 +181,13 @@ async fn an_export_that_is_cancelled_or_takes_too_long_leaves_nothing() {
         "select sum(a.range * b.range) as x from range(1000000) a, range(1000000) b",
         "a.csv",
     );
-    long.timeout = Some(Duration::from_millis(50));
+    long.query.timeout = Some(Duration::from_millis(50));
     let ended = bench.engine.export(&long, &bench.cancel).await;
     assert_eq!(
         ended,
         Err(ExportError::Query(QueryError::Timeout(Duration::from_millis(50))))
     );
-    long.timeout = None;
+    long.query.timeout = None;
     let cancel = CancellationToken::new();
     let (ended, ()) = tokio::join!(bench.engine.export(&long, &cancel), async { cancel.cancel() });
     assert_eq!(

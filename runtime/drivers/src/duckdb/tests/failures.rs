@@ -53,12 +53,7 @@ async fn a_second_try_succeeds_when_the_memory_was_anothers() {
     });
     // A reader in the midst of an aggregate holds half of the memory until it is read to its end.
     let holder = "select i, list(repeat('x', 100)) from range(300000) t(i) group by i";
-    let query = Query {
-        sql: holder.into(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    };
+    let query = Query::new(holder);
     let mut rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     let hungry = table(
         1,

@@ -16,12 +16,7 @@ async fn held(places: usize) -> (Bench, Vec<Rows>) {
     let bench = bench_with(|options| options.connections = NonZeroUsize::new(places).unwrap());
     let mut rows = Vec::new();
     for _ in 0..places {
-        let query = Query {
-            sql: "select * from range(100000000)".into(),
-            limit: None,
-            timeout: None,
-            attributes: Default::default(),
-        };
+        let query = Query::new("select * from range(100000000)");
         rows.push(bench.engine.query(query, &bench.cancel).await.unwrap());
     }
     (bench, rows)
@@ -164,15 +159,7 @@ async fn a_build_is_made_in_no_transaction_that_began_before_what_it_reads_was_c
     // Nobody but the first has a place from here on, until it has ended.
     let rows = bench
         .engine
-        .query(
-            Query {
-                sql: "select * from range(100000000)".into(),
-                limit: None,
-                timeout: None,
-                attributes: Default::default(),
-            },
-            &bench.cancel,
-        )
+        .query(Query::new("select * from range(100000000)"), &bench.cancel)
         .await
         .unwrap();
     let reader = table(3, "reader", "select x from read");

@@ -63,12 +63,7 @@ async fn a_dropped_build_is_interrupted() {
 #[tokio::test]
 async fn who_waits_for_a_place_can_be_cancelled() {
     let bench = bench_with(|options| options.connections = NonZeroUsize::MIN);
-    let query = Query {
-        sql: "select * from range(100000000)".into(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    };
+    let query = Query::new("select * from range(100000000)");
     let rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     let cancel = CancellationToken::new();
     let waiting = table(1, "a", "select 1");
@@ -154,7 +149,7 @@ async fn work_that_waits_for_a_pipe_is_ended_by_a_cancellation_and_by_its_time_l
         sql: format!("from read_csv({path})"),
         limit: None,
         timeout: Some(timeout),
-        attributes: Default::default(),
+        ..Query::default()
     };
     let done = match bench.engine.query(query, &bench.cancel).await {
         Ok(mut rows) => rows.collect().await.unwrap_err(),

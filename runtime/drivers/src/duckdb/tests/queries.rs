@@ -9,12 +9,7 @@ use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::{Column, SoleError, Value};
 
 fn query(sql: &str) -> Query {
-    Query {
-        sql: sql.to_owned(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    }
+    Query::new(sql.to_owned())
 }
 
 #[tokio::test]
@@ -40,6 +35,58 @@ async fn columns_and_rows_come_typed() {
         rows.collect().await.unwrap(),
         [[Value::Integer(1), Value::Text("x".into()), list]]
     );
+}
+
+#[tokio::test]
+async fn parameters_are_bound_by_name_and_by_place() {
+    let bench = bench();
+    let ask = async |sql: &str, values: &[(&str, Value)]| {
+        let query = Query {
+            parameters: values
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+            ..query(sql)
+        };
+        bench.engine.query(query, &bench.cancel).await?.collect().await
+    };
+    let huge = Value::Integer(-170_141_183_460_469_231_731_687_303_715_884_105_727);
+    let values = [
+        Value::Null,
+        Value::Boolean(true),
+        Value::Integer(i128::from(i64::MIN)),
+        huge,
+        Value::Double(0.1),
+        Value::Text("';--".into()),
+        Value::Blob(vec![0, 255]),
+    ];
+    for value in values {
+        let found = ask("select $a as x", &[("a", value.clone())]).await.unwrap();
+        assert_eq!(found, [[value]]);
+    }
+    let both = [("1", Value::Integer(1)), ("2", Value::Integer(2))];
+    let found = ask("select ? - ?", &both).await.unwrap();
+    assert_eq!(found, [[Value::Integer(-1)]]);
+    for (sql, said) in [
+        (
+            "select $1",
+            "the statement has no parameter `$2`, which has a value",
+        ),
+        (
+            "select $1 + $2 + $3",
+            "the parameter `$3` of the statement has no value",
+        ),
+        (
+            "select 1",
+            "the statement has no parameters, and `$1` has a value",
+        ),
+    ] {
+        assert_eq!(
+            ask(sql, &both).await,
+            Err(QueryError::Parameters(said.to_owned())),
+            "{sql}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -39,12 +39,7 @@ async fn a_file_is_given_up_only_while_nobody_reads_through_it() {
         .build(table(1, "a", "select range as x from range(100000)"))
         .await
         .unwrap();
-    let query = Query {
-        sql: "select x from a".to_owned(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    };
+    let query = Query::new("select x from a".to_owned());
     let mut rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     assert!(!bench.engine.give_up_file().await && bench.engine.is_open());
     assert_eq!(rows.collect().await.unwrap().len(), 100_000);

@@ -546,12 +546,7 @@ impl World {
 
     /// The rows of a query, each as text.
     pub(super) async fn rows(&self, sql: &str) -> Vec<String> {
-        let query = Query {
-            sql: sql.into(),
-            limit: None,
-            timeout: None,
-            attributes: Default::default(),
-        };
+        let query = Query::new(sql);
         let engine = &self.running.as_ref().unwrap().engine;
         let mut rows = engine.query(query, &CancellationToken::new()).await.unwrap();
         let rows = rows.collect().await.unwrap();

@@ -168,7 +168,7 @@ async fn of_report(
     Ok(Question {
         name: ResourceName::new(row.kind.as_str(), row.name.as_str()),
         prepared,
-        limit: export.limit,
+        limit: export.query.limit,
         layout: export.layout,
         missing: Vec::new(),
     })

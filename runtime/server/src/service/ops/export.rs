@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ExportDocument;
 use watershed_api::request::{ExportRequest, Rows};
 use watershed_api::{Code, Problem, hint};
-use watershed_drivers::olap::{Export, ExportError, Layout};
+use watershed_drivers::olap::{Export, ExportError, Layout, Query};
 use watershed_resolvers::{Prepared, Viewer, metrics::MetricsError};
 
 use super::query;
@@ -33,10 +33,11 @@ pub(crate) async fn export(
         Rows::Query(sql) => sql,
     };
     let export = Export {
-        sql,
-        limit: input.limit,
-        timeout: input.timeout_ms.map(Duration::from_millis),
-        attributes: Default::default(),
+        query: Query {
+            limit: input.limit,
+            timeout: input.timeout_ms.map(Duration::from_millis),
+            ..Query::new(sql)
+        },
         format: form_of(&input.file)?,
         existing: existing(input.force),
         file: input.file,
@@ -53,7 +54,7 @@ pub(crate) async fn export(
 /// # Errors
 /// A statement that can't be answered, and a file that can't be written.
 async fn write(asking: &Asking, export: &Export, out: &Out) -> Result<ExportDocument, Problem> {
-    query::refuse_files(&asking.root, &export.sql).await?;
+    query::refuse_files(&asking.root, &export.query.sql).await?;
     let cancel = CancellationToken::new();
     let writing = asking.opened.engine.export(export, &cancel);
     tokio::pin!(writing);
@@ -87,8 +88,8 @@ pub(crate) async fn write_answer(
     if prepared.is_made_over() {
         return Err(made_over());
     }
-    file.sql = prepared.statement();
-    file.attributes = prepared.attributes();
+    file.query.sql = prepared.statement();
+    file.query.attributes = prepared.attributes();
     let written = write(asking, &file, out).await;
     // What the engine says may quote rows that a user may not see.
     written.map_err(|problem| match viewer {

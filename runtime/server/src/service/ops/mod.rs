@@ -27,7 +27,7 @@ pub(crate) mod query;
 mod run;
 mod services;
 mod show;
-mod stats;
+pub(crate) mod stats;
 mod status;
 mod test;
 mod trash;

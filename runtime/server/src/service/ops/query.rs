@@ -13,6 +13,7 @@ use watershed_reconcilers::model;
 use crate::instance::Holder;
 use crate::out::Out;
 use crate::service::Principal;
+use crate::service::parameters;
 use crate::service::place::Place;
 use crate::service::problems::of_query;
 use crate::service::questions::Asking;
@@ -39,10 +40,10 @@ pub(super) async fn stream(asking: &Asking, input: QueryRequest, out: &Out) -> R
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();
     let query = Query {
-        sql: input.sql,
         limit: input.limit,
         timeout: input.timeout_ms.map(Duration::from_millis),
-        attributes: Default::default(),
+        parameters: parameters::values(input.parameters)?,
+        ..Query::new(input.sql)
     };
     let sent = async {
         let mut rows = engine.query(query, &cancel).await?;

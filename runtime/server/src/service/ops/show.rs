@@ -25,9 +25,8 @@ pub(crate) async fn show(
             let asked = (&*asking.opened.engine, &asking.secrets, place.options());
             out.about(with_guesses(about, source, asked).await).await;
             let statement = QueryRequest {
-                sql,
                 limit: Some(input.limit),
-                timeout_ms: None,
+                ..QueryRequest::new(sql)
             };
             let sent = query::stream(&asking, statement, out);
             let sent = query::until_closed(sent, out).await;

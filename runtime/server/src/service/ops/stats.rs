@@ -1,9 +1,13 @@
 //! Counts and metrics of a project: as a document, and as a page for Prometheus.
 
+use std::path::Path;
+
 use watershed_api::Problem;
 use watershed_api::answers::PrometheusPage;
 use watershed_api::documents::{ProcessStats, StatsDocument, Time};
 use watershed_api::request::NoInput;
+#[cfg(feature = "http")]
+use watershed_controller::stats::Page;
 use watershed_controller::stats::Stats;
 
 use crate::kept::Moment;
@@ -14,6 +18,8 @@ use crate::report::metrics::{self, Source};
 use crate::report::{Entry, messages};
 use crate::service::Principal;
 use crate::service::place::Place;
+#[cfg(feature = "http")]
+use crate::{instance::Instance, report::Hidden};
 
 /// Returns counts of resources and of the work done.
 pub(crate) async fn stats(
@@ -34,19 +40,41 @@ pub(crate) async fn prometheus(
     _: &Out,
 ) -> Result<PrometheusPage, Problem> {
     let (stats, entries) = counted(place).await?;
-    let kept = Moment::Success.last(&place.state().path());
     let (source, last) = match place.life() {
-        Life::Live => {
-            let dropped = crate::logs::dropped();
-            (
-                Source::Process { dropped },
-                kept.map(|kept| last_success(kept, &stats)),
-            )
-        }
-        Life::AtRest => (Source::Stored, kept),
+        Life::Live => of_process(&place.state().path(), &stats),
+        Life::AtRest => (Source::Stored, Moment::Success.last(&place.state().path())),
     };
     let page = metrics::page(place.project(), &stats, &entries, source, last);
     Ok(PrometheusPage(page))
+}
+
+/// Adds the numbers of an open instance to a page, with those of single resources if they are asked for.
+#[cfg(feature = "http")]
+pub(crate) async fn add_numbers(page: &mut Page, instance: &Instance, has_resources: bool) {
+    let stats = instance.controller().stats();
+    let (source, last) = of_process(&instance.state.path(), &stats);
+    metrics::catalog(page, &stats, source, last);
+    let projection = instance.projection().await;
+    let table = projection.table();
+    let slots = table.after(None).map(|(_, slot)| slot);
+    let listed: Vec<_> = slots
+        .filter(|slot| slot.entry.is_listed(Hidden::Leave))
+        .map(|slot| (&slot.entry, slot.standing.health))
+        .collect();
+    metrics::kinds(page, &listed);
+    if has_resources {
+        metrics::each(page, listed);
+    }
+}
+
+/// Returns the source of a live instance's numbers, and the time of its last success.
+fn of_process(state: &Path, stats: &Stats) -> (Source, Option<Time>) {
+    let dropped = crate::logs::dropped();
+    let kept = Moment::Success.last(state);
+    (
+        Source::Process { dropped },
+        kept.map(|kept| last_success(kept, stats)),
+    )
 }
 
 async fn counted(place: &impl Place) -> Result<(Stats, Vec<Entry>), Problem> {
