@@ -1,4 +1,4 @@
-//! What assistants and scrapers wait for.
+//! Calls of assistants, and scrapes of numbers.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
