@@ -2249,10 +2249,7 @@ export interface components {
             /** @description Token from which to watch for changes, so that a reader of all pages misses no change in between. */
             watch: string;
         };
-        /**
-         * @description Values of a statement's parameters: by place, `[1, "AA"]` for `$1` and `$2` or two `?`, or by name,
-         *     `{"carrier": "AA"}` for `$carrier`. A value is a text, a number, `true`, `false` or null.
-         */
+        /** @description Values of a statement's parameters: `[1, "AA"]` for `$1` and `$2` or two `?`, `{"carrier": "AA"}` for `$carrier`. */
         Parameters: unknown[] | {
             [key: string]: unknown;
         };

@@ -123,7 +123,7 @@ impl<'f> Bench<'f> {
 
     /// Returns all rows of a query, one line each, with `|` between the values.
     pub(crate) async fn rows(&self, sql: &str) -> Result<Vec<String>, QueryError> {
-        let query = Query::new(sql.to_owned());
+        let query = Query::new(sql);
         let mut rows = self.engine.query(query, &self.cancel).await?;
         let line = |row: Vec<Value>| row.iter().map(ToString::to_string).collect::<Vec<_>>().join("|");
         Ok(rows.collect().await?.into_iter().map(line).collect())

@@ -49,6 +49,7 @@ use std::time::Duration;
 
 use watershed_compilers::{RenderError, Scope, render_rule, render_text};
 use watershed_core::Key;
+use watershed_drivers::olap::Query as Statement;
 use watershed_metrics::Query;
 use watershed_metrics::jiff::Timestamp;
 use watershed_proto::value::Kind;
@@ -128,6 +129,14 @@ impl Prepared {
         match self {
             Self::Plain(_) => BTreeMap::new(),
             Self::Planned(planned) => planned.attributes().clone(),
+        }
+    }
+
+    /// Returns the query of all rows of the statement, without a time limit.
+    pub fn query(&self) -> Statement {
+        Statement {
+            attributes: self.attributes(),
+            ..Statement::new(self.statement())
         }
     }
 

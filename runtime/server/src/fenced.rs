@@ -80,7 +80,7 @@ impl Trees {
         (*then == now).then(|| statement.clone())
     }
 
-    /// Notes that a text passed.
+    /// Keeps the statement to run for a text that passed at a moment.
     pub(crate) fn pass(&mut self, sql: &str, now: Moment, statement: &str) {
         if let Some(kept) = self.find(sql) {
             kept.passed = Some((now, statement.to_owned()));

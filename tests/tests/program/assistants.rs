@@ -535,6 +535,7 @@ fn s_api30_promtool_has_nothing_to_say_of_the_page_of_numbers() {
             "{page}"
         );
         assert!(page.contains("watershed_failed{instance=\"shop\""), "{page}");
+        assert_eq!(page.matches("# TYPE watershed_up gauge").count(), 1, "{page}");
         assert_eq!(
             page.contains("watershed_resource_failed"),
             path.ends_with("resources=1")

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Values of a statement's parameters: by place, `[1, "AA"]` for `$1` and `$2` or two `?`, or by name,
-/// `{"carrier": "AA"}` for `$carrier`. A value is a text, a number, `true`, `false` or null.
+/// Values of a statement's parameters: `[1, "AA"]` for `$1` and `$2` or two `?`, `{"carrier": "AA"}` for `$carrier`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Parameters {

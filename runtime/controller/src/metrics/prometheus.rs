@@ -101,13 +101,7 @@ impl Page {
     }
 
     fn head(&mut self, name: &str, help: &str, sort: &str) {
-        // Pages of the same writer have their families in the same order.
-        let next = self.current + 1;
-        let is_it = |at: usize| self.families.get(at).is_some_and(|family| family.name == name);
-        let found = match is_it(next) {
-            true => Some(next),
-            false => self.families.iter().position(|family| family.name == name),
-        };
+        let found = self.families.iter().position(|family| family.name == name);
         self.current = found.unwrap_or(self.families.len());
         if found.is_none() {
             self.families.push(Family {
@@ -148,4 +142,28 @@ fn escaped(value: &str) -> String {
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_of_several_sets_of_labels_are_told_once() {
+        let mut page = Page::default();
+        for instance in ["one", "t\"wo"] {
+            page.set_labels(&[("instance", instance), ("project", "a")]);
+            page.gauge("up", "It runs.", 1);
+            page.family("failed", "One.", &[(vec![("name", "x{")], 1)]);
+        }
+        let text = page.into_text();
+        assert_eq!(text.matches("# TYPE watershed_up gauge").count(), 1);
+        for sample in [
+            "watershed_up{instance=\"one\",project=\"a\"} 1\n",
+            "watershed_up{instance=\"t\\\"wo\",project=\"a\"} 1\n",
+        ] {
+            assert!(text.contains(sample), "{text}");
+        }
+        assert_eq!(text.matches("watershed_failed{instance").count(), 2);
+    }
 }

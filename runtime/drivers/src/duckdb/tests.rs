@@ -132,7 +132,7 @@ impl Bench {
 
     /// Returns all rows of a query, one line each.
     async fn rows(&self, sql: &str) -> Result<Vec<String>, QueryError> {
-        let query = Query::new(sql.to_owned());
+        let query = Query::new(sql);
         let mut rows = self.engine.query(query, &self.cancel).await?;
         let line = |row: Vec<crate::olap::Value>| {
             let fields: Vec<_> = row.iter().map(ToString::to_string).collect();

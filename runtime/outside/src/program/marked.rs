@@ -107,8 +107,8 @@ fn read(pid: Pid, name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Tells from the `stat` of a process what so many bytes without the entry say of its environment. See `proc_pid_stat(5)`: fields 23
-/// (bytes of memory), 50 and 51 (where the environment begins and ends).
+/// Compares the length of an environment that lacks the entry with what `stat` says of the process. See `proc_pid_stat(5)`: fields
+/// 23 (bytes of memory), 50 and 51 (where the environment begins and ends).
 fn lacking(stat: &[u8], bytes: usize) -> Look {
     let stat = String::from_utf8_lossy(stat);
     // The name, in parentheses, may hold blanks and parentheses of its own; field 3 follows it.

@@ -114,11 +114,9 @@ impl Making<'_> {
         let headings = prepared.headings().unwrap_or_default();
         Ok(Export {
             query: Query {
-                sql: prepared.statement(),
                 limit: Some(self.limit(&said)),
                 timeout: Some(Duration::from_secs(u64::from(self.spec.timeout_seconds))),
-                attributes: prepared.attributes(),
-                ..Query::default()
+                ..prepared.query()
             },
             file: file.to_owned(),
             format,

@@ -418,11 +418,9 @@ impl Instance {
         }
         let export = Export {
             query: olap::Query {
-                sql: prepared.statement(),
                 limit: to.limit,
                 timeout: Some(LONGEST),
-                attributes: prepared.attributes(),
-                ..olap::Query::default()
+                ..prepared.query()
             },
             file: to.file.clone(),
             format,

@@ -187,7 +187,7 @@ impl<'c> Statement<'c> {
     }
 }
 
-/// Splits an integer into the halves of the engine's widest one.
+/// Converts an integer to the engine's integer of 128 bits, which has two halves.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

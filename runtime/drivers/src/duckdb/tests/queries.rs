@@ -9,7 +9,7 @@ use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::{Column, SoleError, Value};
 
 fn query(sql: &str) -> Query {
-    Query::new(sql.to_owned())
+    Query::new(sql)
 }
 
 #[tokio::test]

@@ -88,8 +88,11 @@ pub(crate) async fn write_answer(
     if prepared.is_made_over() {
         return Err(made_over());
     }
-    file.query.sql = prepared.statement();
-    file.query.attributes = prepared.attributes();
+    file.query = Query {
+        limit: file.query.limit,
+        timeout: file.query.timeout,
+        ..prepared.query()
+    };
     let written = write(asking, &file, out).await;
     // What the engine says may quote rows that a user may not see.
     written.map_err(|problem| match viewer {
