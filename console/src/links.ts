@@ -11,6 +11,10 @@ export const explorePage = (name?: string) => place.href([place.instance, EXPLOR
 /** The page of questions in SQL, with one filled in. */
 export const SQL = "sql";
 export const sqlPage = (question?: string) => place.href([place.instance, SQL]) + (question === undefined ? "" : `#q=${encodeURIComponent(question)}`);
+/** The page of files, with one opened, at a line. */
+export const FILES = "files";
+export const filesPage = (path?: string, line?: number, column?: number) =>
+  place.href([place.instance, FILES, ...(path === undefined ? [] : path.split("/"))]) + (line ? `?line=${line}${column ? `&column=${column}` : ""}` : "");
 export const resourcePage = ({ kind, name }: Name) => place.href([place.instance, kind, name]);
 export const fileLine = (of: Name, path: string, line?: number) => `${resourcePage(of)}?file=${encodeURIComponent(path)}${line ? `&line=${line}` : ""}`;
 export const codePage = (code: string) => `${place.base}/problems/${encodeURIComponent(code)}`;

@@ -11,6 +11,9 @@ export class Service {
   address(path: string): string {
     return `${this.base}/v1/instances/${encodeURIComponent(this.instance)}/${path}`;
   }
+  fileOf(path: string): string {
+    return `files/${path.split("/").map(encodeURIComponent).join("/")}`;
+  }
   pathOf({ kind, name }: { kind: string; name: string }): string {
     return `resources/${encodeURIComponent(kind)}/${encodeURIComponent(name)}`;
   }
@@ -24,6 +27,10 @@ export class Service {
   async ask<T>(path: string, body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<T> {
     const init = { method: "POST", body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } };
     return (await this.json<T>(path, init, signal)).body;
+  }
+  /** Changes something under conditions that the headers say. */
+  async change<T>(method: "PUT" | "POST" | "DELETE", path: string, body: BodyInit | undefined, headers: Record<string, string>): Promise<T> {
+    return (await this.json<T>(path, { method, headers, ...(body !== undefined && { body }) })).body;
   }
   /** Asks for a file of one media type; none where the service answers in another one. */
   async file(path: string, body: unknown, type: string, headers: Record<string, string> = {}): Promise<Blob | undefined> {

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { accessible, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { findings } from "./lib/files.ts";
 import { find, home, shows, tabTo, until } from "./lib/journey.ts";
 import { forty, write } from "./lib/projects.ts";
 import { served } from "./lib/served.ts";
@@ -28,9 +29,9 @@ served("the activity of a project", forty, (on) => {
     // Another one fails, is found at its line, and mended.
     write(on.program.project, { "models/well.sql": "SELECT id\nFROM nowhere\n" });
     await page.getByRole("region", { name: "What failed 2" }).getByRole("link", { name: "models/well.sql:2" }).click();
-    await page.locator("[data-line='2'].here").getByText("unknown-table").waitFor();
+    await findings(page).getByText("unknown-table").waitFor();
     write(on.program.project, { "models/well.sql": "SELECT 2 AS id\n" });
-    await shows(page, "ok");
+    await findings(page).waitFor({ state: "detached" });
     await page.goBack();
     await page.getByText(/mended .* by the edit of models\/well\.sql/).waitFor();
     await leave();

@@ -3,6 +3,7 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { FAILED_REQUEST, visit } from "./lib/browser.ts";
+import { findings, reads } from "./lib/files.ts";
 import { find, home, pageOf, shows, tabTo } from "./lib/journey.ts";
 import { shop, write } from "./lib/projects.ts";
 import { served } from "./lib/served.ts";
@@ -21,10 +22,15 @@ served("a mistake in a model", shop, (on) => {
     await why.getByText("ordres").first().waitFor();
     expect(await why.getByRole("link", { name: "unknown-table" }).getAttribute("href")).toMatch(/problems\/unknown-table$/);
     await why.getByRole("link", { name: "models/daily.sql:4:6" }).click();
-    // The line, in the file, with what is wrong below it.
+    // The line, in the editor of the file, with what is wrong.
+    await findings(page).getByText("unknown-table").waitFor();
+    await reads(page, "models/daily.sql", /FROM ordres/);
+    expect(new URL(page.url()).pathname).toBe("/ui/shop/files/models/daily.sql");
+    expect(new URL(page.url()).search).toBe("?line=4&column=6");
+    // The same on the page of the resource, with a hint.
+    await page.goto(`${pageOf(on.program.home, "shop", "model", "daily")}?file=models%2Fdaily.sql&line=4`);
     await page.getByRole("heading", { level: 1, name: "daily" }).waitFor();
     await shows(page, "failed");
-    expect(new URL(page.url()).search).toBe("?file=models%2Fdaily.sql&line=4");
     const line = page.locator("[data-line='4']");
     await line.getByText("unknown-table").waitFor();
     expect(await line.evaluate((it) => it.classList.contains("here"))).toBe(true);
@@ -53,9 +59,11 @@ served("a mistake in a model", shop, (on) => {
     await page.getByRole("region", { name: "Why it is blocked" }).getByText("ordres").first().waitFor();
     await tabTo(page, "models/daily.sql:4:6");
     await page.keyboard.press("Enter");
-    await page.locator("[data-line='4'].here").getByText("unknown-table").waitFor();
+    await findings(page).getByText("unknown-table").waitFor();
+    await reads(page, "models/daily.sql", /FROM ordres/);
     write(on.program.project, MENDED);
-    await shows(page, "ok");
+    await reads(page, "models/daily.sql", /FROM orders/);
+    await findings(page).waitFor({ state: "detached" });
     await find(page, "best");
     await shows(page, "ok");
     await leave();

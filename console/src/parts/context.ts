@@ -15,4 +15,4 @@ export interface Project {
   may(role: Schemas["Role"]): boolean;
 }
 
-export const [useProject, setProject] = createContext<Project>();
+export const [useProject, setProject, hasProject] = createContext<Project>();

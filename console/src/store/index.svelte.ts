@@ -17,6 +17,8 @@ export class Store {
   heard = $state(0);
   /** Counts what moved. */
   version = $state(0);
+  /** Changes when files of the project may have changed. */
+  files = $state(0);
   private standing = $state.raw<Standing>({ is: "opening" });
   private readonly known = new Map<string, ResourceDocument>();
   private end: (() => void) | undefined;
@@ -84,6 +86,7 @@ export class Store {
     for (const document of moved.put) this.known.set(keyOf(document), document);
     for (const key of moved.gone) this.known.delete(key);
     this.isListed = moved.isListed;
-    this.version += 1;
+    this.files = moved.files;
+    if (moved.isWhole || moved.put.length + moved.gone.length > 0) this.version += 1;
   }
 }

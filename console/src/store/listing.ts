@@ -21,6 +21,8 @@ export interface Moved {
   isListed: boolean;
   put: ResourceDocument[];
   gone: string[];
+  /** How often files were said to have changed. */
+  files: number;
 }
 
 /** The most resources that are taken: a listing that goes beyond does not end. */
@@ -35,6 +37,7 @@ export function keyOf(of: { kind: string; name: string }): string {
 export class Listing {
   shown = new Map<string, ResourceDocument>();
   isListed = false;
+  files = 0;
   /** The place to go on from; none before the first listing has ended. */
   token: string | undefined;
 
@@ -43,6 +46,7 @@ export class Listing {
   private batch: Told[] = [];
   private moved = new Set<string>();
   private isWhole = true;
+  private isFiled = false;
 
   /** Begins to read a stream, which goes on from the token, or lists anew. */
   begin(): void {
@@ -59,6 +63,12 @@ export class Listing {
   take(told: Told): boolean {
     if (told.name === "lagged") this.forget();
     if (told.name === "lagged" || told.name === "bye") return false;
+    // Belongs to no batch: whoever shows files lists them anew.
+    if (told.name === "file") {
+      this.files += 1;
+      this.isFiled = true;
+      return true;
+    }
     this.batch.push(told);
     if (this.batch.length > MOST) throw new Error(`more than ${MOST.toLocaleString()} resources were told, and no end of them`);
     if (told.id === undefined) return true;
@@ -98,9 +108,9 @@ export class Listing {
 
   /** Returns what has moved since the last call; nothing if nothing did. */
   flush(): Moved | undefined {
-    const { isWhole, isListed, moved } = this;
-    if (!isWhole && moved.size === 0) return undefined;
-    [this.isWhole, this.moved] = [false, new Set()];
+    const { isWhole, isListed, moved, isFiled, files } = this;
+    if (!isWhole && !isFiled && moved.size === 0) return undefined;
+    [this.isWhole, this.isFiled, this.moved] = [false, false, new Set()];
     if (isWhole) return this.whole();
     const put: ResourceDocument[] = [];
     const gone: string[] = [];
@@ -109,12 +119,12 @@ export class Listing {
       if (document) put.push(document);
       else gone.push(key);
     }
-    return { isWhole, isListed, put, gone };
+    return { isWhole, isListed, put, gone, files };
   }
 
   /** Returns everything that is shown, for one who begins to look. */
   whole(): Moved {
-    return { isWhole: true, isListed: this.isListed, put: [...this.shown.values()], gone: [] };
+    return { isWhole: true, isListed: this.isListed, put: [...this.shown.values()], gone: [], files: this.files };
   }
 
   private put(target: Map<string, ResourceDocument>, key: string, document: ResourceDocument): void {

@@ -65,13 +65,15 @@ function configuration(at: string, port: number, prefix: string, target: number)
     events { worker_connections 256; }
     http {
       access_log off; ${folders}
+      map $http_upgrade $upgrades { default upgrade; '' ''; }
       server {
         listen 127.0.0.1:${port};
         location ${prefix}/ {
           proxy_pass http://127.0.0.1:${target};
           proxy_http_version 1.1;
           proxy_set_header Host $http_host;
-          proxy_set_header Connection "";
+          proxy_set_header Upgrade $http_upgrade;
+          proxy_set_header Connection $upgrades;
           proxy_buffering off;
           proxy_read_timeout 1h;
         }

@@ -6,7 +6,7 @@ import { asked, markOf } from "./address";
 import { drawing, histogram, propose } from "./drawing";
 import { quoted } from "./outputs.svelte";
 import { Past } from "./past.svelte";
-import { lineOf, placeOf, wordEnd } from "./places";
+import { lineOf, placeOf, wordEnd } from "../../editor/places";
 
 test("U4 a question goes into a link and comes out of it as it was, and nothing else does", () => {
   for (const question of ["SELECT 1", "SELECT '#&?%+ü😀'\n\t-- \"x\"", "</script><img>"]) expect(asked(markOf(question)!)).toEqual({ question });

@@ -12,6 +12,7 @@ use serde_json::Value;
 use watershed_api::http::own::{EventsTaken, RequestDocument, TreeDocument, TreeHealth};
 use watershed_api::http::routes::{Offer, Own};
 use watershed_api::http::{Accepted, DiagnosticsDocument, FileChange, FileRename, RequestState};
+use watershed_api::operations::Role;
 use watershed_api::{Answer, Code, Operation as _, Problem, Request as Asked};
 use watershed_compilers::FileEvent;
 use watershed_controller::Select;
@@ -200,11 +201,14 @@ impl Call<'_> {
             Own::Diagnostics => self.diagnostics().await,
             Own::Watch => {
                 let last = self.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+                let grant = self.caller.on(self.instance);
+                let reads_files = grant.is_some_and(|grant| grant.allows(Role::Edit));
                 Ok(watch::stream(
                     self.open,
                     (self.visibility, self.scope.clone()),
                     query,
                     last,
+                    reads_files && self.scope.has_all(),
                     &self.open.ending,
                 )
                 .await?)

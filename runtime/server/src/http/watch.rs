@@ -38,7 +38,8 @@ const SIGN_OF_LIFE: Bytes = Bytes::from_static(b": \n\n");
 /// Target size of a piece of a batch, in bytes. A piece is sent when the reader has taken the one before.
 const PIECE: usize = 64 << 10;
 
-/// Starts a stream of resource changes as a role sees it and a scope.
+/// Starts a stream of resource changes as a role sees it and a scope; where the role may read files, the stream says too
+/// when files of the project may have changed.
 ///
 /// # Errors
 /// Words that can't be read, and a token that was altered.
@@ -47,6 +48,7 @@ pub(super) async fn stream(
     (visibility, scope): (Visibility, Scope),
     mut words: Value,
     last_event: Option<&str>,
+    tells_files: bool,
     stopping: &CancellationToken,
 ) -> Result<Response, Problem> {
     let from = match words.as_object_mut().and_then(|words| words.remove("from")) {
@@ -71,6 +73,7 @@ pub(super) async fn stream(
     };
     let reader = Reader {
         progress: projection.follow(),
+        files: tells_files.then(|| open.instance.file_reports()),
         instance: Arc::clone(&open.instance),
         _attended: open.instance.attend(),
         seen: 0,
@@ -137,6 +140,8 @@ struct Reader {
     _attended: Attended,
     projection: Arc<Projection>,
     progress: Receiver<Progress>,
+    /// Reports of changed files; none if the reader is not told of files.
+    files: Option<Receiver<u64>>,
     filter: Filter,
     visibility: Visibility,
     scope: Scope,
@@ -183,6 +188,8 @@ impl Reader {
                 }
                 State::Following => match self.wait().await {
                     Woken::Changed => self.follow(),
+                    // It has no place to go on from: whoever missed it lists the files anew.
+                    Woken::Files => return Some(event("file", None, b"{}")),
                     Woken::Silence => return Some(SIGN_OF_LIFE),
                     Woken::Stopping => {
                         self.state = State::Over;
@@ -196,6 +203,8 @@ impl Reader {
 
     async fn wait(&mut self) -> Woken {
         let seen = self.seen;
+        let files = &mut self.files;
+        let filed = async { files.as_mut()?.changed().await.ok() };
         let changed = async {
             let progress = self
                 .progress
@@ -211,6 +220,7 @@ impl Reader {
             biased;
             () = self.stopping.cancelled() => Woken::Stopping,
             woken = changed => woken,
+            Some(()) = filed => Woken::Files,
             () = tokio::time::sleep(SILENCE) => Woken::Silence,
         }
     }
@@ -355,6 +365,8 @@ impl Reader {
 /// The reason why a wait ended.
 enum Woken {
     Changed,
+    /// Files of the project may have changed.
+    Files,
     Silence,
     Stopping,
     Over,
