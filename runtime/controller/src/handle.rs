@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use watershed_core::{
-    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Explanation, HistoryRow, Key, Kind,
-    Name, NewResource, Refusal, Revision, StopReason, Target, Update,
+    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Epoch, Explanation, HistoryRow, Key,
+    Kind, Name, NewResource, Refusal, Revision, StopReason, Target, Update,
 };
 
 use self::edit::{BatchRequest, EditRequest};
@@ -405,6 +405,14 @@ impl Handle {
     /// Returns true if this process leads the instance now, and so runs its reconcilers.
     pub fn holds_instance(&self) -> bool {
         self.shared.holds.load(Ordering::SeqCst)
+    }
+
+    /// Returns the epoch under which this process leads, or under which it led last; none if it never led.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match self.shared.epoch.load(Ordering::SeqCst) {
+            0 => None,
+            epoch => Some(Epoch(epoch)),
+        }
     }
 
     /// Returns the lease under which this process leads, as last renewed; none if it doesn't lead or the lease can't

@@ -225,7 +225,9 @@ impl Watcher {
 }
 
 /// Lists the processes of a backend within the time limit.
-async fn list(backend: &Arc<dyn Backend>) -> (&'static str, Result<Vec<Observation>, backend::Error>) {
+pub(crate) async fn list(
+    backend: &Arc<dyn Backend>,
+) -> (&'static str, Result<Vec<Observation>, backend::Error>) {
     let name = backend.name();
     let found = timeout(LISTING, backend.list()).await;
     let found = found.unwrap_or_else(|_| {

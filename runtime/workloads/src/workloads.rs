@@ -25,7 +25,7 @@ use crate::replica::{self, ReplicaReconciler, ReplicaSpec};
 use crate::service::{self, ServiceReconciler};
 use crate::settings::Stopping;
 use crate::shared::{Looks, Made, Scans, Shared};
-use crate::watcher::Watcher;
+use crate::watcher::{Watcher, list};
 
 /// Interval between two scans (rule W2).
 pub const SCAN_INTERVAL: Duration = Duration::from_secs(10);
@@ -256,8 +256,9 @@ impl Workloads {
     ///
     /// To be called after [`leave`](Self::leave), when the controller has stopped.
     pub async fn stop(&self, handle: &Handle, is_stopped: impl Fn(&str) -> bool) {
-        let backends = self.shared.backends.used();
         let stops = self.stop_settings(handle);
+        let has_stops = stops.values().any(|(_, said)| is_stopped(said));
+        let backends = self.backends_at_end(handle, has_stops).await;
         let mut longest = 0;
         let mut orders = Vec::new();
         let mut stopped = Vec::new();
@@ -312,6 +313,28 @@ impl Workloads {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LOOK_EVERY[1]);
         }
+    }
+
+    /// Returns the backends whose processes are to be stopped. Lists those that were never listed, since a program that
+    /// leaves before its first scan knows nothing of processes that the one before has left.
+    async fn backends_at_end(&self, handle: &Handle, has_stops: bool) -> Vec<Arc<dyn Backend>> {
+        let (shared, mut backends) = (&self.shared, self.shared.backends.used());
+        if has_stops && backends.is_empty() {
+            // No reconciler came to connect them. One that can't be reached runs nothing that could be stopped.
+            let connected = handle.epoch().map(|epoch| shared.backends.all(epoch.0));
+            backends = connected.and_then(Result::ok).unwrap_or_default();
+        }
+        let listed = shared.observations.status();
+        let is_listed = |name| listed.iter().any(|one| one.name == name && one.is_listed);
+        let unlisted = backends.iter().filter(|one| has_stops && !is_listed(one.name()));
+        let began = shared.observations.clock();
+        for (name, found) in join_all(unlisted.map(list)).await {
+            match found {
+                Ok(found) => drop(shared.observations.apply(found, began, false)),
+                Err(error) => tracing::warn!(%error, backend = name, "processes can't be listed"),
+            }
+        }
+        backends
     }
 
     /// Returns the stop settings of all workloads, by uid.

@@ -410,6 +410,7 @@ impl Builder {
             catalog: RwLock::default(),
             exchange,
             holds: AtomicBool::new(false),
+            epoch: AtomicU64::new(0),
             next_call: AtomicU64::new(1),
             kinds: self.types,
             specs: self.specs,

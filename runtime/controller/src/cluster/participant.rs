@@ -153,7 +153,7 @@ impl Participant {
             Ok(opened) => opened,
             Err(error) => return Err((error, inbox)),
         };
-        let opened = self.shared.opened(Arc::clone(&catalog));
+        let opened = self.shared.opened(Arc::clone(&catalog), epoch);
         let (signals_out, signals) = call::signals();
         let (commits, commits_in) = mpsc::channel(1);
         let mut tasks = vec![self.spawn(committer::run(

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc;
 use watershed_core::{
-    Answer, Batch, CallId, Change, HistoryRow, Key, Kind, Publish, Refusal, StopReason, Stored, Target, Uid,
-    Update,
+    Answer, Batch, CallId, Change, Epoch, HistoryRow, Key, Kind, Publish, Refusal, StopReason, Stored,
+    Target, Uid, Update,
 };
 
 use crate::inbox::call::{Command, Inbox};
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) exchange: Option<Arc<dyn Exchange>>,
     /// True while this process leads the instance.
     pub(crate) holds: AtomicBool,
+    /// Epoch under which this process leads, or last led; 0 before.
+    pub(crate) epoch: AtomicU64,
     pub(crate) next_call: AtomicU64,
     /// Types of the registered reconcilers, each with its kind.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
@@ -153,7 +155,8 @@ impl Shared {
     }
 
     #[must_use]
-    pub(crate) fn opened(self: &Arc<Self>, catalog: Arc<dyn Catalog>) -> OpenedCatalog {
+    pub(crate) fn opened(self: &Arc<Self>, catalog: Arc<dyn Catalog>, epoch: Epoch) -> OpenedCatalog {
+        self.epoch.store(epoch.0, Ordering::SeqCst);
         *self.catalog.write().unpoisoned() = Some(catalog);
         self.holds.store(true, Ordering::SeqCst);
         OpenedCatalog {

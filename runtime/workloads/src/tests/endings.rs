@@ -12,6 +12,26 @@ async fn stand() -> Stand {
     Stand::new(1, Faults::NONE).await
 }
 
+/// A program that is stopped before its first scan stops what the one before has left, after however many turns.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_leaves_before_its_first_scan_stops_what_another_has_left() {
+    for turns in 0..40 {
+        let mut stand = stand().await;
+        stand.service("api", &service(2)).await;
+        stand.pass(1).await;
+        assert_eq!(stand.living().len(), 2);
+        stand.crash().await;
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        stand.workloads.leave();
+        let handle = stand.controller.handle();
+        stand.controller.shutdown(super::stand::LONG).await.unwrap();
+        stand.workloads.stop(&handle, |_| true).await;
+        assert_eq!(stand.living(), [], "after {turns} turns");
+    }
+}
+
 /// W5, W9: a service whose copies have completed is at its end, which no deadline turns into a failure.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_has_completed_is_at_its_end_and_fails_no_deadline() {
