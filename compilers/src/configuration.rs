@@ -11,9 +11,11 @@ mod instances;
 mod limits;
 mod network;
 mod people;
+mod sql;
 mod trust;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use crate::{
     diagnostics::{At, Code, Diagnostic, Findings, Role, Span},
@@ -44,6 +46,7 @@ blocks! {
         "proxies": Texts, "Addresses and networks of the proxies before the service, whose reports about clients are believed.";
         "limits": Block(&limits::LIMITS), "What callers of the service may use.";
         "mcp": Bool, "True if assistants are let in at `/mcp`, with the roles of their tokens; false unless set.";
+        "sql": Block(&sql::SQL), "SQL clients, by the protocol of Postgres, with the roles of their tokens. Without it they are not let in.";
         "egress": Block(&egress::EGRESS), "Connections of the projects to other machines, beside encrypted ones to the public internet.";
         "instances": Map(&Block(&INSTANCE)), "The projects, each under the name that it has in paths.";
     }
@@ -63,7 +66,7 @@ blocks! {
 }
 
 /// Top-level keys that are reserved for later versions.
-const LATER: [&str; 2] = ["embed", "sql"];
+const LATER: [&str; 1] = ["embed"];
 
 /// The readable part of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub struct Configuration {
     pub limits: Limits,
     /// True if assistants are let in.
     pub mcp: bool,
+    /// Address at which SQL clients connect; none if they are not let in.
+    pub sql: Option<SocketAddr>,
     /// Destinations that projects may connect to beside the public internet.
     pub egress: Vec<Destination>,
     /// Instances by name.
@@ -151,12 +156,18 @@ fn decode(root: yaml::Node, findings: &mut Findings) -> Configuration {
         }
     };
     let mut fields = Fields::new(map, at, findings);
+    let has_auth = fields.has("auth");
     let network = network::network(&mut fields);
+    let protected = sql::Protected {
+        has_auth,
+        is_encrypted: network.tls.is_some() || !network.proxies.is_empty(),
+    };
     let configuration = Configuration {
         hosts: address::hosts(&mut fields),
         base: address::base(&mut fields),
         state: auth::state(&mut fields),
         auth: auth::auth(&mut fields, &network),
+        sql: sql::sql(&mut fields, &protected),
         network,
         limits: limits::limits(&mut fields),
         mcp: fields.bool("mcp").unwrap_or(false),

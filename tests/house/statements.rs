@@ -141,6 +141,7 @@ const PLAIN: &[(&str, &str)] = &[
         "a query over given rows",
     ),
     ("runtime/metrics/src/sql/write.rs", "planned trees"),
+    ("runtime/pgwire/src/copy.rs", "all rows of a table"),
     (
         "runtime/reconcilers/src/metrics_view/probe.rs",
         "the columns of an author's query",

@@ -114,6 +114,14 @@ impl Tokens {
         is_valid.then(|| found.live.clone())
     }
 
+    /// Returns the valid token of an id, for whoever has its secret proved in another way; none if it is unknown, expired or
+    /// revoked. The id proves nothing.
+    pub fn of_id(&self, id: &str, now_ms: i64) -> Option<Live> {
+        let known = self.known.read().unpoisoned();
+        let found = known.get(id).filter(|known| !known.live.token.is_over(now_ms));
+        found.map(|known| known.live.clone())
+    }
+
     /// Records the use of a stored token.
     ///
     /// # Errors
@@ -246,6 +254,12 @@ mod tests {
         assert!(found(&kept.text, 999).is_some() && found(&kept.text, 1_000).is_none());
         let foreign = Token::mint(wanted("kept"));
         assert!(found(&foreign.text, 0).is_none());
+        let of_id = |id: &str, now: i64| tokens.of_id(id, now).map(|live| live.token.id.clone());
+        assert_eq!(of_id(&kept.token.id, 999).as_ref(), Some(&kept.token.id));
+        assert_eq!(
+            [of_id(&kept.token.id, 1_000), of_id(&foreign.token.id, 0)],
+            [None, None]
+        );
         let (_, secret) = kept.text.rsplit_once('_').unwrap();
         assert!(
             Presented::of_parts(&lost.token.id, secret).is_none(),
@@ -253,6 +267,7 @@ mod tests {
         );
         assert_eq!(tokens.revoke(&lost.token.id, 5).await.unwrap(), Revoked::Done);
         assert!(stream.ended.is_cancelled() && found(&lost.text, 0).is_none());
+        assert!(tokens.of_id(&lost.token.id, 0).is_none());
         assert_eq!(tokens.revoke(&lost.token.id, 6).await.unwrap(), Revoked::Unknown);
         assert_eq!(tokens.revoke("nobody's", 6).await.unwrap(), Revoked::Unknown);
         // And after a restart.

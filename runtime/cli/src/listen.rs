@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use watershed::http::{
     Door, Listener, Peers, Proxies, Service, Tls, bind, local_user, router, router_by_link,
 };
+use watershed::sql;
 use watershed_api::Exit;
 use watershed_api::http::encoded;
 use watershed_compilers::configuration::{is_host, plain_base};
@@ -51,6 +52,8 @@ pub(super) struct Network {
     pub(super) at: At,
     pub(super) tls: Option<Tls>,
     pub(super) proxies: Arc<Proxies>,
+    /// Address at which SQL clients connect; none if they are not let in.
+    pub(super) sql: Option<SocketAddr>,
 }
 
 impl Network {
@@ -60,6 +63,7 @@ impl Network {
             at: At::Loopback(address),
             tls: None,
             proxies: Arc::default(),
+            sql: None,
         }
     }
 }
@@ -121,6 +125,20 @@ impl Place {
         Service::new().below(&self.base).known_as(self.hosts.clone())
     }
 
+    /// Binds the address of SQL clients; none if they are not let in. Whether others may reach it was checked with the rest of the
+    /// configuration, which says who gets in.
+    async fn bind_sql(&self) -> Result<Option<(TcpListener, SocketAddr)>, Failure> {
+        let Some(address) = self.network.sql else {
+            return Ok(None);
+        };
+        let bound = TcpListener::bind(address).await;
+        let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
+        match bound {
+            Ok((address, listener)) => Ok(Some((listener, address))),
+            Err(error) => Err(refused(&At::Anywhere(address), &error)),
+        }
+    }
+
     async fn bind(&self) -> io::Result<Bound> {
         let (listener, port) = match &self.network.at {
             At::Loopback(address) => with_port(bind(*address).await?)?,
@@ -179,6 +197,8 @@ pub(super) struct Listening {
     service: Service,
     stop: CancellationToken,
     serving: JoinHandle<()>,
+    /// The listener of SQL clients; none if they are not let in.
+    serving_sql: Option<JoinHandle<()>>,
 }
 
 impl Listening {
@@ -194,6 +214,7 @@ impl Listening {
     ) -> Result<Self, Failure> {
         let at = &place.network.at;
         let bound = place.bind().await.map_err(|error| refused(at, &error))?;
+        let sql = place.bind_sql().await?;
         let base = place.base.as_str();
         let stop = CancellationToken::new();
         // Streams say good-bye before anything is stopped that they tell of.
@@ -210,6 +231,17 @@ impl Listening {
         });
         let address = format!("{}{base}", bound.for_people);
         console.note(&format!("answers at {}{base}\n", bound.here));
+        let serving_sql = match sql {
+            Some((listener, address)) => {
+                console.note(&format!("answers SQL at {address}\n"));
+                let door = sql::Door {
+                    tls: place.network.tls.clone(),
+                    proxies: Arc::clone(&place.network.proxies),
+                };
+                Some(tokio::spawn(door.serve(listener, service.clone(), stop.clone())))
+            }
+            None => None,
+        };
         let (routes, peers) = match (&place.gate, place.auth) {
             (Some(Gate(routes)), _) => (routes(service.clone()), Peers::All),
             (None, Auth::User) => (router(service.clone(), local_user), Peers::OfUser),
@@ -240,6 +272,7 @@ impl Listening {
             service,
             stop,
             serving,
+            serving_sql,
         })
     }
 
@@ -259,6 +292,9 @@ impl Listening {
         self.service.stop();
         self.stop.cancel();
         let _ = self.serving.await;
+        if let Some(serving) = self.serving_sql {
+            let _ = serving.await;
+        }
     }
 }
 

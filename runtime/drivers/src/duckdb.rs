@@ -4,11 +4,12 @@
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `step` puts rows into a table that stands, `columns` holds theirs against those of the table, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it,
-//! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `upkeep` is of the file; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `upkeep` is of the file; `catalog` is Postgres' for SQL clients, in memory; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
 mod authorities;
 mod build;
+mod catalog;
 mod changes;
 mod check;
 mod checkpoint;
@@ -71,6 +72,7 @@ mod write;
 mod write_rows;
 mod write_table;
 
+pub use catalog::Catalog;
 pub use conditions::Conditions;
 pub use engine::Engine;
 pub use guarantees::GUARANTEES;

@@ -38,6 +38,14 @@ pub fn parser() -> Box<dyn olap::Parser> {
     Box::new(duckdb::Parser::new())
 }
 
+/// Makes a catalog in the shape of Postgres', in the words of the projects' engine. Blocks for tens of milliseconds.
+///
+/// # Errors
+/// How the engine failed.
+pub fn catalog(seen: &olap::Seen) -> Result<Box<dyn olap::Catalog>, olap::Failure> {
+    Ok(Box::new(duckdb::Catalog::new(seen)?))
+}
+
 pub use crash::{
     BACKUP_CRASH_POINTS, CRASH_POINTS, FILE_CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point,
 };

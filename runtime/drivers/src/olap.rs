@@ -10,6 +10,7 @@ mod access;
 #[cfg(feature = "arrow")]
 mod batches;
 mod build;
+mod catalog;
 mod conditions;
 mod database;
 mod databases;
@@ -45,6 +46,7 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, PutColumns,
     Rename, RenameError, Renamed, RetypedColumn, StageEnd, StateQuery, Step, Verdict,
 };
+pub use catalog::{Attribute, Catalog, Relation, Seen};
 pub use conditions::Conditions;
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use databases::Databases;

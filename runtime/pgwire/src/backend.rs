@@ -21,11 +21,12 @@ pub trait Backend: Send + Sync + 'static {
     /// When this address has failed too often.
     fn failed(&self, address: Option<IpAddr>) -> Result<(), Problem>;
 
-    /// Opens a database for a user who has proved to be that user.
+    /// Opens a database for a user who has proved the secret of a verifier. Since the verifier was asked for, the user may have
+    /// been revoked, or be another under the same name: whoever answers looks again.
     ///
     /// # Errors
     /// When the user may not read there, which looks as if there were no such database.
-    fn open(&self, user: &str, database: &str) -> Result<Box<dyn Session>, Problem>;
+    fn open(&self, user: &str, proved: &Verifier, database: &str) -> Result<Box<dyn Session>, Problem>;
 }
 
 /// A user's access to a database.

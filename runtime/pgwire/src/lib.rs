@@ -13,7 +13,9 @@
 //! | [`session`] | messages of a client who has signed in |
 //! | [`reading`] | statements that are answered by rows |
 //! | [`statement`] | what a statement asks for, told from its words |
+//! | [`copy`] | rows as lines, for `COPY ... TO STDOUT` |
 //! | [`tokens`] | words, texts and parameters of a statement |
+//! | [`savepoints`] | places to which a failed transaction goes back |
 //! | [`settings`] | settings of a session |
 //! | [`parameters`] | values of parameters as SQL |
 //! | [`types`] | the table of types |
@@ -23,10 +25,12 @@
 
 mod backend;
 mod binary;
+mod copy;
 mod frame;
 mod opening;
 mod parameters;
 mod reading;
+mod savepoints;
 mod scram;
 mod server;
 mod session;
@@ -40,3 +44,5 @@ mod wire;
 
 pub use backend::{Answer, Backend, Bounds, Held, Session};
 pub use server::{Link, Server};
+pub use tokens::{Kind, Token, tokens};
+pub use types::{ClientType, client_type};

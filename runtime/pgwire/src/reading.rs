@@ -4,11 +4,13 @@ use std::io;
 
 use bytes::{BufMut as _, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
+use pgwire::messages::copy::{CopyData, CopyDone, CopyOutResponse};
 use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::olap::{Column, Value};
 
 use crate::backend::{Answer, Session};
+use crate::copy::Lines;
 use crate::state::{CALLED_OFF, ENDED, PROTOCOL, SqlError, TOO_MANY};
 use crate::types::{self, Type};
 use crate::wire::Wire;
@@ -148,17 +150,58 @@ impl Reading {
                 left -= 1;
                 self.sent += 1;
             }
-            if self.is_over {
+            if !self.fetch(session, wire).await? {
                 return Ok(true);
             }
-            if self.watch.session.is_cancelled() {
-                return Err(Trouble::Fatal(ended()));
+        }
+    }
+
+    /// Takes the next rows from the engine; returns false behind the last ones.
+    async fn fetch(&mut self, session: &dyn Session, wire: &mut Wire) -> Result<bool, Trouble> {
+        if self.is_over {
+            return Ok(false);
+        }
+        if self.watch.session.is_cancelled() {
+            return Err(Trouble::Fatal(ended()));
+        }
+        let watch = self.watch.clone();
+        match watch.attend(wire, self.answer.rows.next()).await? {
+            Some(Ok(rows)) => self.rows = rows.into_iter(),
+            Some(Err(error)) => return Err(SqlError::of(&session.problem(error), None).into()),
+            None => self.is_over = true,
+        }
+        Ok(!self.is_over)
+    }
+
+    /// Sends all rows as lines; returns their number.
+    pub(crate) async fn copy(
+        &mut self,
+        session: &dyn Session,
+        wire: &mut Wire,
+        lines: &Lines,
+    ) -> Result<u64, Trouble> {
+        let columns = self.types.len();
+        let begin = CopyOutResponse::new(0, count(columns), vec![0; columns]);
+        wire.put(PgWireBackendMessage::CopyOutResponse(begin)).await?;
+        let names = self
+            .answer
+            .rows
+            .columns()
+            .iter()
+            .map(|column| column.name.as_str());
+        if let Some(header) = lines.header(names) {
+            let header = CopyData::new(header.freeze());
+            wire.put(PgWireBackendMessage::CopyData(header)).await?;
+        }
+        loop {
+            for row in std::mem::take(&mut self.rows) {
+                let line = CopyData::new(lines.line(&row, &self.types).freeze());
+                wire.put(PgWireBackendMessage::CopyData(line)).await?;
+                self.sent += 1;
             }
-            let watch = self.watch.clone();
-            match watch.attend(wire, self.answer.rows.next()).await? {
-                Some(Ok(rows)) => self.rows = rows.into_iter(),
-                Some(Err(error)) => return Err(SqlError::of(&session.problem(error), None).into()),
-                None => self.is_over = true,
+            if !self.fetch(session, wire).await? {
+                wire.put(PgWireBackendMessage::CopyDone(CopyDone::new())).await?;
+                return Ok(self.sent);
             }
         }
     }

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
+use watershed_callers::Verifier;
 use watershed_locks::Unpoisoned as _;
 
 use crate::backend::{Backend, Bounds, Session};
@@ -215,7 +216,7 @@ impl Server {
         }
         let methods = Authentication::SASL(vec![scram::MECHANISM.to_owned()]);
         send(wire, methods).await?;
-        let Some(proved) = self.proof(wire, user).await? else {
+        let Some((verifier, proved)) = self.proof(wire, user).await? else {
             let wrong = SqlError::new(WRONG_SECRET, "user or password is wrong")
                 .hint("the user is the id of a token, and the password its secret: of `wsd_ID_SECRET` what stands behind the second `_`");
             return Ok(Err(match self.backend.failed(link.address) {
@@ -233,12 +234,13 @@ impl Server {
             .unwrap_or(user);
         Ok(self
             .backend
-            .open(user, database)
+            .open(user, &verifier, database)
             .map_err(|problem| no_database(&problem)))
     }
 
-    /// Exchanges the messages of a proof; returns the server's last one if the client has proved the user's secret.
-    async fn proof(&self, wire: &mut Wire, user: &str) -> io::Result<Option<String>> {
+    /// Exchanges the messages of a proof; returns the verifier of the secret that the client has proved, and the server's last
+    /// message.
+    async fn proof(&self, wire: &mut Wire, user: &str) -> io::Result<Option<(Verifier, String)>> {
         let mut initial = password(wire).await?;
         let name = format!("{}\0", scram::MECHANISM);
         if !initial.starts_with(name.as_bytes()) || initial.len() < name.len() + 4 {
@@ -249,7 +251,8 @@ impl Server {
         if length != Some(initial.len()) {
             return Ok(None);
         }
-        let Some(asked) = scram::begin(user, self.backend.verifier(user), &initial) else {
+        let known = self.backend.verifier(user);
+        let Some(asked) = scram::begin(user, known.clone(), &initial) else {
             return Ok(None);
         };
         send(
@@ -258,7 +261,7 @@ impl Server {
         )
         .await?;
         let message = password(wire).await?;
-        Ok(asked.finish(&message))
+        Ok(known.zip(asked.finish(&message)))
     }
 }
 

@@ -19,11 +19,14 @@ use tokio_util::sync::CancellationToken;
 use watershed_locks::Unpoisoned as _;
 
 use crate::backend::{Bounds, Session};
+use crate::copy::Copy;
 use crate::frame::{self, Frame};
 use crate::parameters;
 use crate::reading::{self, Reading, Trouble, Watch, ended};
+use crate::savepoints::{Savepoints, Step};
 use crate::state::{
-    FAILED, IDLE, IDLE_IN_TRANSACTION, NO_PORTAL, NO_STATEMENT, PROTOCOL, SYNTAX, SqlError, TOO_MANY,
+    FAILED, IDLE, IDLE_IN_TRANSACTION, NO_PORTAL, NO_STATEMENT, NO_TRANSACTION, PROTOCOL, SYNTAX, SqlError,
+    TOO_MANY,
 };
 use crate::statement::{Ask, End, ask};
 use crate::tokens::statements;
@@ -36,6 +39,8 @@ const PORTALS: usize = 64;
 
 /// The word by which clients know that a statement had rows.
 const ROWS: &str = "SELECT";
+/// The word by which clients know that lines were sent.
+const COPIED: &str = "COPY";
 
 /// A prepared statement.
 struct Prepared {
@@ -72,6 +77,7 @@ pub(crate) struct Talk {
     ending: CancellationToken,
     expires: Instant,
     skips: bool,
+    savepoints: Savepoints,
 }
 
 impl Talk {
@@ -107,6 +113,7 @@ impl Talk {
             statement,
             ending,
             skips: false,
+            savepoints: Savepoints::default(),
         }
     }
 
@@ -253,18 +260,23 @@ impl Talk {
     async fn simple(&mut self, text: &str) -> Result<(), Trouble> {
         let all = statements(text);
         if all.is_empty() {
-            return Ok(self
-                .wire
-                .put(Out::EmptyQueryResponse(EmptyQueryResponse::new()))
-                .await?);
+            let empty = EmptyQueryResponse::new();
+            return self.put(Out::EmptyQueryResponse(empty)).await;
         }
         for sql in &all {
             let asked = ask(sql)?;
             self.check_status(&asked)?;
-            let Ask::Rows = asked else {
-                self.settle(asked, true).await?;
-                continue;
-            };
+            match asked {
+                Ask::Rows => {}
+                Ask::Copy(copy) => {
+                    self.copy(copy).await?;
+                    continue;
+                }
+                asked => {
+                    self.settle(asked, true).await?;
+                    continue;
+                }
+            }
             let watch = self.watch();
             // Of one statement alone the places are those of the message.
             let (sql, told) = match all.len() {
@@ -427,14 +439,18 @@ impl Talk {
         let portal = self.portal(name)?;
         let (asked, is_over) = (portal.ask.clone(), portal.is_over);
         let Some(asked) = asked else {
-            return Ok(self
-                .wire
-                .put(Out::EmptyQueryResponse(EmptyQueryResponse::new()))
-                .await?);
+            let empty = EmptyQueryResponse::new();
+            return self.put(Out::EmptyQueryResponse(empty)).await;
         };
         self.check_status(&asked)?;
-        if asked != Ask::Rows {
-            return self.settle(asked, false).await;
+        match asked {
+            Ask::Rows => {}
+            Ask::Copy(_) if is_over => return self.complete(format!("{COPIED} 0")).await,
+            Ask::Copy(copy) => {
+                self.portal(name)?.is_over = true;
+                return self.copy(copy).await;
+            }
+            asked => return self.settle(asked, false).await,
         }
         if is_over {
             return self.complete(rows(0)).await;
@@ -445,10 +461,7 @@ impl Talk {
         };
         let before = reading.sent();
         if !reading.send(&*self.session, &mut self.wire, most).await? {
-            return Ok(self
-                .wire
-                .put(Out::PortalSuspended(PortalSuspended::new()))
-                .await?);
+            return self.put(Out::PortalSuspended(PortalSuspended::new())).await;
         }
         let tag = rows(reading.sent() - before);
         self.reading = None;
@@ -456,10 +469,19 @@ impl Talk {
         self.complete(tag).await
     }
 
+    /// Sends the rows of a statement as lines.
+    async fn copy(&mut self, copy: Copy) -> Result<(), Trouble> {
+        let (session, watch) = (&*self.session, self.watch());
+        let asked = (copy.sql, None);
+        let mut reading = Reading::begin(session, &mut self.wire, watch, asked, &[]).await?;
+        let sent = reading.copy(session, &mut self.wire, &copy.lines).await?;
+        self.complete(format!("{COPIED} {sent}")).await
+    }
+
     /// Does what asks for no rows of the project.
     async fn settle(&mut self, asked: Ask, with_columns: bool) -> Result<(), Trouble> {
         let tag = match asked {
-            Ask::Rows => return Ok(()),
+            Ask::Rows | Ask::Copy(_) => return Ok(()),
             Ask::Setting(name, value) => {
                 let [columns, row] = reading::one_text(&name, value);
                 if with_columns {
@@ -477,12 +499,14 @@ impl Talk {
             Ask::End(end) => {
                 let has_failed = self.status == TransactionStatus::Error;
                 self.status = TransactionStatus::Idle;
+                self.savepoints.clear();
                 self.close_portals();
                 match end {
                     End::Commit if !has_failed => "COMMIT",
                     _ => "ROLLBACK",
                 }
             }
+            Ask::Savepoint(step) => self.savepoint(step)?,
             Ask::Nothing(tag) => tag,
             Ask::Forget(name) => {
                 match name {
@@ -500,9 +524,22 @@ impl Talk {
         self.complete(tag.to_owned()).await
     }
 
+    fn savepoint(&mut self, step: Step) -> Result<&'static str, SqlError> {
+        if self.status == TransactionStatus::Idle {
+            return Err(SqlError::new(NO_TRANSACTION, "savepoints are of a transaction"));
+        }
+        let is_back = matches!(step, Step::Back(_));
+        let tag = self.savepoints.take(step)?;
+        if is_back {
+            self.status = TransactionStatus::Transaction;
+            self.close_portals();
+        }
+        Ok(tag)
+    }
+
     fn check_status(&self, asked: &Ask) -> Result<(), SqlError> {
         match (self.status, asked) {
-            (TransactionStatus::Error, Ask::End(_)) => Ok(()),
+            (TransactionStatus::Error, Ask::End(_) | Ask::Savepoint(Step::Back(_))) => Ok(()),
             (TransactionStatus::Error, _) => Err(SqlError::new(
                 FAILED,
                 "a statement of this transaction has failed",
@@ -534,11 +571,12 @@ impl Talk {
         self.reading = None;
     }
 
+    async fn put(&mut self, message: Out) -> Result<(), Trouble> {
+        Ok(self.wire.put(message).await?)
+    }
+
     async fn complete(&mut self, tag: String) -> Result<(), Trouble> {
-        Ok(self
-            .wire
-            .put(Out::CommandComplete(CommandComplete::new(tag)))
-            .await?)
+        self.put(Out::CommandComplete(CommandComplete::new(tag))).await
     }
 
     async fn ready(&mut self) -> io::Result<()> {

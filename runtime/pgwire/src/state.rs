@@ -24,6 +24,10 @@ pub(crate) const NO_STATEMENT: &str = "26000";
 pub(crate) const NO_PORTAL: &str = "34000";
 /// A transaction in which a statement failed.
 pub(crate) const FAILED: &str = "25P02";
+/// A savepoint that does not exist.
+pub(crate) const NO_SAVEPOINT: &str = "3B001";
+/// A part of a transaction outside of one.
+pub(crate) const NO_TRANSACTION: &str = "25P01";
 /// A statement that its client called off.
 pub(crate) const CALLED_OFF: &str = "57014";
 /// A session that ends with access, or with the service.

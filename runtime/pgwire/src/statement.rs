@@ -1,5 +1,7 @@
 //! The wish of a statement, told from its words.
 
+use crate::copy::{self, Copy};
+use crate::savepoints::Step;
 use crate::settings;
 use crate::state::{NOT_OFFERED, READ_ONLY, SYNTAX, SqlError};
 use crate::tokens::{Kind, tokens};
@@ -9,12 +11,16 @@ use crate::tokens::{Kind, tokens};
 pub(crate) enum Ask {
     /// Rows; whether the statement may be asked is judged elsewhere.
     Rows,
+    /// Rows as lines.
+    Copy(Copy),
     /// The value of a setting, by its name.
     Setting(String, &'static str),
     /// The beginning of a transaction.
     Begin,
     /// The end of a transaction.
     End(End),
+    /// A step with a savepoint.
+    Savepoint(Step),
     /// Something that changes nothing for a reader, by the word that answers it.
     Nothing(&'static str),
     /// To forget a prepared statement, or all of them.
@@ -47,7 +53,7 @@ const READING: [&str; 13] = [
     "(",
 ];
 /// Statements that are about other statements, which a session of this kind does not have.
-const ABOUT_STATEMENTS: [&str; 7] = ["prepare", "execute", "declare", "fetch", "move", "close", "copy"];
+const ABOUT_STATEMENTS: [&str; 6] = ["prepare", "execute", "declare", "fetch", "move", "close"];
 
 /// Tells what one statement asks for.
 ///
@@ -68,14 +74,16 @@ pub(crate) fn ask(sql: &str) -> Result<Ask, SqlError> {
         "reset" => Ok(Ask::Nothing("RESET")),
         "begin" | "start" => begin(&words).map(|()| Ask::Begin),
         "commit" | "end" => Ok(Ask::End(End::Commit)),
-        "rollback" | "abort" if words.iter().any(|word| word == "to") => Err(no_savepoints()),
+        "rollback" | "abort" if words.iter().any(|word| word == "to") => step(&words, Step::Back),
         "rollback" | "abort" => Ok(Ask::End(End::Rollback)),
-        "savepoint" | "release" => Err(no_savepoints()),
+        "savepoint" => step(&words, Step::Set),
+        "release" => step(&words, Step::Release),
         "discard" => Ok(Ask::Discard),
         "deallocate" => {
             let name = words.iter().skip(1).find(|word| *word != "prepare").cloned();
             Ok(Ask::Forget(name.filter(|name| name != "all")))
         }
+        "copy" => copy::read(sql).map(Ask::Copy),
         "unlisten" => Ok(Ask::Nothing("UNLISTEN")),
         first if ABOUT_STATEMENTS.contains(&first) => {
             let message = format!("{} is not offered here", first.to_uppercase());
@@ -90,8 +98,14 @@ fn setting(name: &str) -> Ask {
     Ask::Setting(name.to_owned(), settings::get(name).unwrap_or_default())
 }
 
-fn no_savepoints() -> SqlError {
-    SqlError::new(NOT_OFFERED, "there are no savepoints, for nothing is written").hint("leave them out")
+/// Returns the step with the savepoint that the last word names.
+fn step(words: &[String], of: fn(String) -> Step) -> Result<Ask, SqlError> {
+    match words {
+        [_, .., name] if !["to", "savepoint"].contains(&name.as_str()) => {
+            Ok(Ask::Savepoint(of(name.clone())))
+        }
+        _ => Err(SqlError::new(SYNTAX, "a savepoint has a name")),
+    }
 }
 
 fn read_only(sql: &str) -> SqlError {
@@ -253,6 +267,12 @@ mod tests {
             ("COMMIT", Ask::End(End::Commit)),
             ("ROLLBACK", Ask::End(End::Rollback)),
             ("DISCARD ALL", Ask::Discard),
+            ("SAVEPOINT \"_a\"", Ask::Savepoint(Step::Set("_a".to_owned()))),
+            (
+                "RELEASE SAVEPOINT a;",
+                Ask::Savepoint(Step::Release("a".to_owned())),
+            ),
+            ("ROLLBACK WORK TO a", Ask::Savepoint(Step::Back("a".to_owned()))),
             ("DEALLOCATE ALL", Ask::Forget(None)),
             ("DEALLOCATE \"_pg3_0\"", Ask::Forget(Some("_pg3_0".to_owned()))),
         ] {
@@ -263,8 +283,10 @@ mod tests {
             ("SET client_encoding TO latin1", "22023"),
             ("SET ROLE admin", "42501"),
             ("BEGIN ISOLATION LEVEL SERIALIZABLE", NOT_OFFERED),
-            ("SAVEPOINT a", NOT_OFFERED),
+            ("SAVEPOINT", SYNTAX),
+            ("ROLLBACK TO", SYNTAX),
             ("COPY t FROM PROGRAM 'id'", NOT_OFFERED),
+            ("COPY t TO PROGRAM 'id'", NOT_OFFERED),
             ("DECLARE c CURSOR FOR SELECT 1", NOT_OFFERED),
         ] {
             assert_eq!(ask(sql).err().map(|error| error.state), Some(state), "{sql}");

@@ -2,7 +2,7 @@
 
 /// The kind of a piece of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Whitespace or a comment.
     Blank,
     /// A word without quotes, or a number.
@@ -17,15 +17,17 @@ pub(crate) enum Kind {
 
 /// A piece of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) text: &'a str,
+pub struct Token<'a> {
+    /// Kind of the piece.
+    pub kind: Kind,
+    /// The piece itself.
+    pub text: &'a str,
     /// Offset of the piece, in bytes.
-    pub(crate) at: usize,
+    pub at: usize,
 }
 
 /// Returns the pieces of a text; together they are the text.
-pub(crate) fn tokens(sql: &str) -> impl Iterator<Item = Token<'_>> {
+pub fn tokens(sql: &str) -> impl Iterator<Item = Token<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = sql.get(at..).filter(|rest| !rest.is_empty())?;

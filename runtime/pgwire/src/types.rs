@@ -32,6 +32,25 @@ pub(crate) struct Type {
     pub(crate) modifier: i32,
 }
 
+/// A type as clients are told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientType {
+    /// Number of the type in the catalog of Postgres.
+    pub oid: u32,
+    /// Bytes of a value; -1 for a type of varying length.
+    pub size: i16,
+    /// Precision and scale, as Postgres writes both into one number; -1 without.
+    pub modifier: i32,
+}
+
+/// Returns the type that clients are told for a type of the engine.
+pub fn client_type(engine: &str) -> ClientType {
+    let Type {
+        oid, size, modifier, ..
+    } = of(engine);
+    ClientType { oid, size, modifier }
+}
+
 /// The type of texts.
 pub(crate) const TEXT: Type = plain(Form::Text, 25, -1);
 

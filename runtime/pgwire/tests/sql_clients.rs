@@ -55,7 +55,7 @@ impl Backend for Shop {
         Ok(())
     }
 
-    fn open(&self, _user: &str, database: &str) -> Result<Box<dyn Session>, Problem> {
+    fn open(&self, _user: &str, _proved: &Verifier, database: &str) -> Result<Box<dyn Session>, Problem> {
         match database {
             "shop" => Ok(Box::new(Reader {
                 engine: Arc::clone(&self.engine),

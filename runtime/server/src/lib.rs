@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`instance`] | an open project: start at [`Runtime`] |
 //! | `http` | the API over HTTP, with the feature of that name |
+//! | `sql` | the outputs by the protocol of Postgres, with the feature `pgwire` |
 //! | [`documents`] | documents that the program prints for other programs, from [`watershed_api`] |
 //! | [`logs`] | logs of invocations, stored on disk |
 //! | [`state_folder`] | the folder that holds an environment's state, and the locks on it |
@@ -34,6 +35,8 @@ mod selection;
 mod service;
 #[cfg(feature = "http")]
 mod slots;
+#[cfg(feature = "pgwire")]
+pub mod sql;
 // Public for the tests and benchmarks that speak to it without the program.
 #[doc(hidden)]
 pub mod program;

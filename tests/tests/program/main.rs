@@ -64,6 +64,7 @@
 //! | `serving` | many projects in one process over HTTP, and the configuration that names them |
 //! | `shapes` | projects as they are published, which read over HTTPS and from public buckets |
 //! | `sharing` | the engine's file between the program and others |
+//! | `sql_clients` | clients by the protocol of Postgres: psql, psycopg, SQLAlchemy |
 //! | `stand_in` | the hosts of the internet, stood in for on loopback |
 //! | `store_outputs` | models whose rows are written to a store of objects |
 //! | `storms` | bursts of edits while `start` goes on and dies |
@@ -157,6 +158,7 @@ mod serving;
 mod shapes;
 mod shared_outputs;
 mod sharing;
+mod sql_clients;
 mod stale_input;
 mod stand_in;
 mod store_outputs;

@@ -207,7 +207,7 @@ impl<'f> Reading<'f> {
         self.refuse_overlaps(&read.instances, &folders);
         let state = self.state(&read, &folders);
         let tokens = self.tokens(&read, &folders);
-        let network = self.network(&read.network);
+        let network = self.network(&read.network, read.sql);
         let names = read.instances.keys().map(String::as_str).collect();
         let people = read.auth.as_ref().map(|auth| self.people(&auth.people, &names));
         let mut instances = Vec::new();

@@ -1,5 +1,6 @@
 //! The network of a configuration: where a service listens, its certificate and its proxies.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use watershed::http::{Proxies, Tls};
@@ -11,7 +12,11 @@ use crate::listen::{ADDRESS, At, Network};
 
 impl Reading<'_> {
     /// Reads the certificate of a service, and returns the service's network; none after a mistake.
-    pub(super) fn network(&mut self, read: &configuration::Network) -> Option<Network> {
+    pub(super) fn network(
+        &mut self,
+        read: &configuration::Network,
+        sql: Option<SocketAddr>,
+    ) -> Option<Network> {
         let tls = match &read.tls {
             Some(files) => Some(self.certificate(files)?),
             None => None,
@@ -26,6 +31,7 @@ impl Reading<'_> {
             at,
             tls,
             proxies: Arc::new(Proxies::new(read.proxies.iter().copied())),
+            sql,
         })
     }
 

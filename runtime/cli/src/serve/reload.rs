@@ -44,6 +44,7 @@ impl Fixed {
             ("base", checked.base.clone()),
             ("egress", format!("{:?}", checked.egress)),
             ("state", state),
+            ("sql", format!("{:?}", network.sql)),
             ("mcp", checked.mcp.to_string()),
             ("auth", checked.tokens.is_some().to_string()),
         ];

@@ -1,6 +1,7 @@
 //! Queries that run while others build: one statement in a read-only transaction, its rows passed on as they arrive.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -10,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::engine::{Engine, on_blocking_thread};
-use super::failure::Source;
+use super::failure::{Source, classify};
 use super::gate::{Company, Pass};
 use super::parameters;
-use super::running::Running;
+use super::running::{Finished, Running};
 use super::shapes::{Shaped, Values};
-use super::sys::{Answer, Convert as _, StatementKind};
+use super::sys::{Answer, Connection, Convert as _, Database, StatementKind};
 use super::transaction::Work;
 use crate::olap::{
     Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, reads, row_channel,
@@ -58,6 +59,60 @@ pub(super) async fn query_batches(
 ) -> Result<crate::olap::Batches, QueryError> {
     let (rows, schema) = start::<super::shapes::Arrow>(engine, query, cancel).await?;
     Ok(crate::olap::Batches::new(schema, rows))
+}
+
+/// Starts a query of an in-memory database, which no gate guards, on a connection of its own.
+pub(super) async fn query_in_memory(
+    database: &Arc<Database>,
+    query: Query,
+    cancel: &CancellationToken,
+) -> Result<Rows, QueryError> {
+    sole_statement(&query.sql)?;
+    let running = Running::start(cancel, query.timeout);
+    let (sink, rows_of) = row_channel(running.cancel.clone());
+    let (head_in, head_out) = oneshot::channel();
+    let handle = Handle::current();
+    let database = Arc::clone(database);
+    // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
+    drop(tokio::spawn(on_blocking_thread(move || {
+        let _finished = Finished(&running);
+        let reading = Reading::<Values> {
+            query: &query,
+            running: &running,
+            sink: &sink,
+            handle,
+        };
+        let mut head = Some(head_in);
+        let read = read_in_memory(&database, &reading, &mut head);
+        let read = read.map_err(|error| ended(&running, query.timeout, error));
+        match (read, head) {
+            // Whoever asked has gone if this fails.
+            (Err(error), Some(head)) => drop(head.send(Err(error))),
+            (Err(error), None) => sink.fail(error),
+            (Ok(()), _) => {}
+        }
+    })));
+    match head_out.await {
+        Ok(head) => head.map(|(columns, ())| rows_of(columns)),
+        Err(_) => Err(QueryError::Failed(Failure::Fatal {
+            message: "the query panicked".to_owned(),
+        })),
+    }
+}
+
+fn read_in_memory(
+    database: &Arc<Database>,
+    reading: &Reading<'_, Values>,
+    head: &mut Option<oneshot::Sender<Head<Values>>>,
+) -> Result<(), QueryError> {
+    let unopened = |raw| QueryError::Failed(classify(&raw, None).0);
+    let connection = Connection::new(database).map_err(unopened)?;
+    let work = Work::new(&connection, reading.running);
+    reading.running.arm(connection.interrupt());
+    work.run("BEGIN TRANSACTION READ ONLY", &[])?;
+    let read = reading.run(&work, head);
+    reading.running.disarm();
+    read
 }
 
 /// The columns of an answer, with the head of its shape; or the reason for which there is no answer.

@@ -61,6 +61,24 @@ impl Bearers {
     pub fn holder(&self, credential: &str) -> Option<Caller> {
         let now_ms = Time::now().millis();
         let live = self.0.find(&Presented::read(credential)?, now_ms)?;
+        self.note(&live, now_ms);
+        Some(caller(live))
+    }
+
+    /// Returns the caller who has proved the secret of a verifier; none if the token of this id is not valid, or has another.
+    #[cfg(feature = "pgwire")]
+    pub(super) fn proved(&self, id: &str, verifier: &watershed_callers::Verifier) -> Option<Caller> {
+        let now_ms = Time::now().millis();
+        let live = self.0.of_id(id, now_ms)?;
+        if live.token.scram.as_ref() != Some(verifier) {
+            return None;
+        }
+        self.note(&live, now_ms);
+        Some(caller(live))
+    }
+
+    /// Notes the use of a token, if that is due.
+    fn note(&self, live: &Live, now_ms: i64) {
         if self.0.is_use_due(&live.token.id, now_ms) {
             let (tokens, id) = (Arc::clone(&self.0), live.token.id.clone());
             tokio::spawn(async move {
@@ -69,7 +87,6 @@ impl Bearers {
                 }
             });
         }
-        Some(caller(live))
     }
 }
 

@@ -214,6 +214,15 @@ impl Gate {
     /// # Errors
     /// The answer 429, when the caller has sent too many.
     pub(super) fn admit(&self, caller: &Caller, base: &str) -> Result<(), Refused> {
+        let taken = self.take_request(caller);
+        taken.map_err(|(problem, wait)| Refused::new(problem, base).too_many(wait))
+    }
+
+    /// Takes a request of an authenticated caller from the caller's rate, whatever protocol it came by.
+    ///
+    /// # Errors
+    /// `busy` with the time to wait, when the caller has sent too many.
+    pub(super) fn take_request(&self, caller: &Caller) -> Result<(), (Problem, Duration)> {
         if caller.is_owner() {
             return Ok(());
         }
@@ -222,7 +231,7 @@ impl Gate {
             self.count(Passed::Requests);
             let message = format!("`{}` sends more requests than one caller may", caller.name());
             let problem = Problem::new(Code::Busy, message).hint("ask again later, and less often");
-            Refused::new(problem, base).too_many(wait)
+            (problem, wait)
         })
     }
 
@@ -234,6 +243,15 @@ impl Gate {
     /// # Errors
     /// The answer 429, when too many have failed from there.
     pub(super) fn failed_sign_in(&self, address: Option<IpAddr>, base: &str) -> Result<(), Refused> {
+        let taken = self.take_failure(address);
+        taken.map_err(|(problem, wait)| Refused::new(problem, base).too_many(wait))
+    }
+
+    /// Counts a failed sign-in as [`failed_sign_in`](Self::failed_sign_in) does, whatever protocol it came by.
+    ///
+    /// # Errors
+    /// `busy` with the time to wait, when too many have failed from there.
+    pub(super) fn take_failure(&self, address: Option<IpAddr>) -> Result<(), (Problem, Duration)> {
         let Some(address) = address.filter(|address| !address.is_loopback()) else {
             return Ok(());
         };
@@ -242,7 +260,7 @@ impl Gate {
             self.count(Passed::SignIns);
             let problem = Problem::new(Code::Busy, "too many sign-ins from this address have failed")
                 .hint("ask again later, with credentials that are right");
-            Refused::new(problem, base).too_many(wait)
+            (problem, wait)
         })
     }
 

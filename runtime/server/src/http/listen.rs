@@ -287,7 +287,7 @@ pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Counts of open connections, by address.
 #[derive(Clone)]
-struct Connections {
+pub(crate) struct Connections {
     open: Arc<Mutex<Open>>,
     limits: Limits,
 }
@@ -299,14 +299,15 @@ struct Open {
 }
 
 /// An open connection's place in the counts, released when dropped.
-struct Place {
+pub(crate) struct Place {
     connections: Connections,
     /// Address under which the connection is counted; none for one of a proxy.
     address: Option<IpAddr>,
 }
 
 impl Connections {
-    fn new(limits: Limits) -> Self {
+    /// Returns the counts of a listener without connections.
+    pub(crate) fn new(limits: Limits) -> Self {
         Self {
             open: Arc::default(),
             limits,
@@ -314,7 +315,7 @@ impl Connections {
     }
 
     /// Counts a new connection; none if there are too many.
-    fn take(&self, address: Option<IpAddr>) -> Option<Place> {
+    pub(crate) fn take(&self, address: Option<IpAddr>) -> Option<Place> {
         let mut open = self.open.lock().unpoisoned();
         let address = address.filter(|address| !address.to_canonical().is_loopback());
         let of_one = address.and_then(|address| open.from.get(&address).copied());

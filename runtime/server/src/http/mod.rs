@@ -37,6 +37,7 @@
 //! | [`token`] | positions in lists and streams |
 //! | [`requests`] | stored requests, whose work continues after the response |
 //! | [`link`] | authentication by a link for one use |
+//! | `entrance`, `sessions` | callers by another protocol, with the feature `pgwire`, and their number |
 //! | [`held`] | instances that are attended while a connection is open |
 //! | [`listen`] | the listener: addresses, limits and users of connections |
 //! | [`proxies`] | the client behind a proxy |
@@ -77,6 +78,8 @@ mod compression;
 #[cfg(feature = "console")]
 mod console;
 mod context;
+#[cfg(feature = "pgwire")]
+mod entrance;
 mod exports;
 mod files;
 mod form;
@@ -108,6 +111,8 @@ mod scrape;
 mod sent_file;
 mod service;
 mod service_routes;
+#[cfg(feature = "pgwire")]
+mod sessions;
 mod source;
 mod streams;
 mod table;
@@ -121,10 +126,14 @@ mod words;
 
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
+#[cfg(feature = "pgwire")]
+pub(crate) use entrance::Entered;
 pub use exports::ExportLinks;
 pub use guard::guarded;
 pub use limits::{Counts, Limits};
 pub use link::{Linked, router_by_link};
+#[cfg(feature = "pgwire")]
+pub(crate) use listen::Connections;
 pub use listen::{Door, Listener, Peer, Peers, bind, local_user, serve};
 pub use proxies::{Client, Proxies};
 pub use router::{router, router_with};

@@ -34,7 +34,7 @@ impl Proxies {
     }
 
     /// Returns true if the remote end of a connection is a declared proxy. A Unix socket has no address.
-    pub(super) fn has(&self, peer: Option<SocketAddr>) -> bool {
+    pub(crate) fn has(&self, peer: Option<SocketAddr>) -> bool {
         peer.is_none_or(|address| self.contain(address.ip()))
     }
 

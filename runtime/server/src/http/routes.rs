@@ -99,7 +99,7 @@ pub(super) async fn another_method(State(context): State<Context>, request: Requ
 }
 
 /// Returns the problem of a caller whose access to an instance lacks the role of a route.
-fn lacking(role: Role, grant: Grant, instance: &str) -> Problem {
+pub(super) fn lacking(role: Role, grant: Grant, instance: &str) -> Problem {
     let message = format!(
         "this needs the role `{}` on `{instance}`, and you have `{grant}`",
         role.as_str()

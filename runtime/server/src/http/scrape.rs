@@ -22,7 +22,7 @@ pub(super) fn asks_for_resources(query: Option<&str>) -> Result<bool, Problem> {
     }
 }
 
-/// Returns the numbers of all open instances: of their controllers, and of callers' statements.
+/// Returns the numbers of all open instances: of their controllers, of callers' statements and of SQL clients.
 pub(super) async fn instances(service: &Service, has_resources: bool) -> String {
     let mut page = Page::default();
     for (name, _) in service.all() {
@@ -48,6 +48,8 @@ pub(super) async fn instances(service: &Service, has_resources: bool) -> String 
         ]);
         add_numbers(&mut page, instance, has_resources).await;
     }
+    #[cfg(feature = "pgwire")]
+    service.sessions().add_numbers(&mut page);
     page.into_text()
 }
 

@@ -20,6 +20,8 @@ use super::keys::Keys;
 use super::limits::{Counts, Gate, Limits};
 use super::meters::Meters;
 use super::requests::Requests;
+#[cfg(feature = "pgwire")]
+use super::sessions::Sessions;
 use super::source::Source;
 use super::texts::Texts;
 use super::visibility::Visibility;
@@ -54,6 +56,9 @@ pub struct Service {
     sources: Arc<RwLock<BTreeMap<String, Arc<dyn Source>>>>,
     /// Meters of the API.
     meters: Meters,
+    /// Sessions of SQL clients.
+    #[cfg(feature = "pgwire")]
+    sessions: Sessions,
     stopping: CancellationToken,
     /// True if assistants are let in.
     #[cfg(feature = "mcp")]
@@ -107,6 +112,8 @@ impl Default for Service {
             keys: Keys::default(),
             sources: Arc::default(),
             meters: Meters::default(),
+            #[cfg(feature = "pgwire")]
+            sessions: Sessions::default(),
             stopping: CancellationToken::new(),
             #[cfg(feature = "mcp")]
             has_assistants: false,
@@ -297,6 +304,12 @@ impl Service {
     /// Returns the meters of the API.
     pub(super) fn meters(&self) -> &Meters {
         &self.meters
+    }
+
+    /// Returns the sessions of SQL clients.
+    #[cfg(feature = "pgwire")]
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     /// Returns the limits with what is in use.

@@ -61,6 +61,14 @@ impl Tls {
         *self.0.write().unpoisoned() = config;
     }
 
+    /// Returns the acceptor of new connections by another protocol, to which no client of HTTP is led astray.
+    #[cfg(feature = "pgwire")]
+    pub(crate) fn acceptor_of(&self, protocol: &[u8]) -> TlsAcceptor {
+        let mut config = ServerConfig::clone(&self.0.read().unpoisoned());
+        config.alpn_protocols = vec![protocol.to_vec()];
+        TlsAcceptor::from(Arc::new(config))
+    }
+
     /// Returns the acceptor of new connections.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.0.read().unpoisoned()))

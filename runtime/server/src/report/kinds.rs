@@ -65,6 +65,18 @@ pub(crate) fn output(row: &Row) -> Option<String> {
         .filter(|table| !table.is_empty())
 }
 
+/// Returns true if a model's output is a view.
+#[cfg(feature = "pgwire")]
+pub(crate) fn is_view(row: &Row) -> bool {
+    glance(row).is_some_and(|state| state.result_kind() == OutputKind::View)
+}
+
+/// Returns the number of a model's rows; none if it is unknown.
+#[cfg(feature = "pgwire")]
+pub(crate) fn rows(row: &Row) -> Option<u64> {
+    glance(row).and_then(|state| state.rows)
+}
+
 /// Returns the type that a resource's file declares, if it differs from the kind; for some models, `source`.
 pub(crate) fn declared_as(row: &Row) -> Option<String> {
     if row.kind.as_str() != MODEL {

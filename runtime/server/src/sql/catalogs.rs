@@ -1,0 +1,290 @@
+//! Catalogs of what callers see, made from the listing of an instance and kept until that changes.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::{Code, Problem};
+use watershed_compilers::sql::{Allowed, guard};
+use watershed_compilers::{SqlError, SqlParser as _, Tree};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{
+    Attribute, Catalog, Olap, Query, QueryError, Relation, Seen, Statement, Statements as _, Value,
+};
+use watershed_locks::Unpoisoned as _;
+use watershed_pgwire::client_type;
+
+use super::oids::{self, Oids};
+use super::{tree, words};
+use crate::fenced::Known;
+use crate::http::Entered;
+use crate::report::{Entry, kinds};
+use crate::service::problems::of_query;
+
+/// The most catalogs that are kept, each of a few megabytes: as many as callers look around at the same time.
+const MOST: usize = 8;
+
+/// A catalog with what it was made of.
+type Kept = (Arc<Seen>, Arc<dyn Catalog>);
+
+/// The catalogs of a service, the last that were asked at the end.
+#[derive(Default)]
+pub(super) struct Catalogs {
+    kept: Mutex<VecDeque<Kept>>,
+    oids: Oids,
+}
+
+impl Catalogs {
+    /// Returns the catalog of what a caller sees in an instance.
+    ///
+    /// # Errors
+    /// When the engine can't tell the columns, or make the catalog.
+    pub(super) async fn of(
+        &self,
+        entered: &Entered,
+        entries: &[Entry],
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn Catalog>, Problem> {
+        let relations = match entered.check_query() {
+            Ok(()) => {
+                self.relations(&entered.instance().engine, entries, cancel)
+                    .await?
+            }
+            // The outputs are not there for others.
+            Err(_) => Vec::new(),
+        };
+        let databases = entered.instances().into_iter();
+        let seen = Arc::new(Seen {
+            user: entered.user().to_owned(),
+            database: entered.name().to_owned(),
+            databases: databases.map(|name| (oids::of_name(&name), name)).collect(),
+            relations,
+        });
+        if let Some(kept) = self.find(&seen) {
+            return Ok(kept);
+        }
+        let making = Arc::clone(&seen);
+        let made = tokio::task::spawn_blocking(move || watershed_drivers::catalog(&making)).await;
+        let made = made.map_err(|_| Problem::new(Code::Defect, "the making of a catalog panicked"))?;
+        let made = made.map_err(|failure| of_query(&QueryError::Failed(failure)))?;
+        let catalog: Arc<dyn Catalog> = made.into();
+        let mut kept = self.kept.lock().unpoisoned();
+        if kept.len() >= MOST {
+            kept.pop_front();
+        }
+        kept.push_back((seen, Arc::clone(&catalog)));
+        Ok(catalog)
+    }
+
+    fn find(&self, seen: &Arc<Seen>) -> Option<Arc<dyn Catalog>> {
+        let mut kept = self.kept.lock().unpoisoned();
+        let at = kept.iter().position(|(own, _)| own == seen)?;
+        let found = kept.remove(at)?;
+        let catalog = Arc::clone(&found.1);
+        kept.push_back(found);
+        Some(catalog)
+    }
+
+    /// Returns the outputs with their columns, as the engine has them.
+    async fn relations(
+        &self,
+        engine: &Arc<dyn Olap>,
+        entries: &[Entry],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Relation>, Problem> {
+        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
+        let outputs: Vec<(&Entry, String)> = live
+            .filter_map(|entry| Some((entry, kinds::output(&entry.row)?)))
+            .collect();
+        let names: Vec<String> = outputs
+            .iter()
+            .map(|(_, name)| name.to_ascii_lowercase())
+            .collect();
+        let described = describe(engine, &names, cancel).await;
+        let described = described.map_err(|error| of_query(&error))?;
+        let mut relations = Vec::new();
+        for (name, columns) in described {
+            let own = outputs.iter().find(|(_, own)| own.eq_ignore_ascii_case(&name));
+            let Some((entry, _)) = own else { continue };
+            relations.push(Relation {
+                oid: self.oids.of(entry.row.uid.0),
+                name,
+                is_view: kinds::is_view(&entry.row),
+                rows: kinds::rows(&entry.row),
+                columns,
+            });
+        }
+        Ok(relations)
+    }
+}
+
+/// Asks the engine for the columns of outputs.
+async fn describe(
+    engine: &Arc<dyn Olap>,
+    names: &[String],
+    cancel: &CancellationToken,
+) -> Result<Vec<(String, Vec<Attribute>)>, QueryError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = Query {
+        timeout: Some(LISTING),
+        ..Query::new(ENGINE.write(&Statement::Described(names)))
+    };
+    let rows = engine.query(query, cancel).await?.collect().await?;
+    let texts = |value: Option<&Value>| -> Vec<String> {
+        match value {
+            Some(Value::List(values)) => values.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let described = rows.into_iter().filter_map(|row| {
+        let name = row.first()?.to_string();
+        let columns = texts(row.get(1)).into_iter().zip(texts(row.get(2)));
+        let columns = columns.map(|(name, engine)| {
+            let told = client_type(&engine);
+            Attribute {
+                name,
+                oid: told.oid,
+                size: told.size,
+                modifier: told.modifier,
+            }
+        });
+        Some((name, columns.collect()))
+    });
+    Ok(described.collect())
+}
+
+/// Time limit for listing the columns.
+const LISTING: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Returns the statement that the catalog's engine runs for a caller's; none for a statement that is about outputs.
+///
+/// # Errors
+/// `project-error` for a text that is no SQL, and `not-allowed` for what is no part of the catalog.
+pub(super) fn statement(
+    sql: &str,
+    catalog: &dyn Catalog,
+    outputs: &BTreeSet<String>,
+    known: &Known,
+) -> Result<Option<String>, Problem> {
+    let Some(written) = words::about_catalog(sql, catalog, outputs) else {
+        return Ok(None);
+    };
+    let parsed = known.parser.parse(&[&written]).pop();
+    let parsed = match parsed {
+        Some(Ok(parsed)) => parsed,
+        Some(Err(SqlError::Syntax { message, .. })) => {
+            return Err(Problem::new(Code::ProjectError, message).at("sql-syntax", None));
+        }
+        _ => {
+            return Err(refused(
+                "callers may not use anything but one SELECT in a statement",
+            ));
+        }
+    };
+    let unread = || refused("the statement can't be read");
+    let mut document = serde_json::from_str(parsed.document()).map_err(|_| unread())?;
+    tree::adapt(&mut document, catalog);
+    let adapted = catalog.text(&document.to_string()).map_err(|_| unread())?;
+    let again: Result<Tree, SqlError> = known.parser.parse(&[&adapted]).pop().ok_or_else(unread)?;
+    let own = catalog.functions().iter().map(|name| catalog.function(name));
+    let functions = known.vocabulary.functions.iter().cloned().chain(own).collect();
+    let allowed = Allowed {
+        outputs: catalog.relations(),
+        functions: &functions,
+        macros: &BTreeSet::new(),
+        types: &known.vocabulary.types,
+        database: "memory",
+    };
+    match guard(&again, allowed) {
+        Ok(()) => Ok(Some(adapted)),
+        Err(refusal) => {
+            let refused = refused(&refusal.to_string());
+            Err(match refusal.what.starts_with("the table `") {
+                true => refused.hint("a statement asks the catalog or the outputs, and not both"),
+                false => refused,
+            })
+        }
+    }
+}
+
+fn refused(message: &str) -> Problem {
+    Problem::new(Code::NotAllowed, message).at("not-allowed-sql", None)
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_outputs::sql_parser::EngineParser;
+
+    use super::*;
+
+    fn known() -> Known {
+        let parser = EngineParser::default();
+        let vocabulary = Arc::new(parser.vocabulary().unwrap());
+        Known {
+            parser: Arc::new(parser),
+            vocabulary,
+        }
+    }
+
+    #[test]
+    fn s_api29_statements_about_the_catalog_are_told_and_judged_as_they_are_run() {
+        let catalog = watershed_drivers::catalog(&Seen::default()).unwrap();
+        let outputs: BTreeSet<String> = ["flights", "pg_views"].map(str::to_owned).into();
+        let known = known();
+        let put = |sql: &str| statement(sql, &*catalog, &outputs, &known);
+        for (sql, part) in [
+            ("SELECT * FROM pg_catalog.pg_class", "pg_class"),
+            (
+                "SELECT 'pg_catalog.x' FROM \"pg_catalog\".\"pg_class\"",
+                "'pg_catalog.x'",
+            ),
+            (
+                "SELECT 1 FROM PG_CLASS WHERE relname ~ 'a'",
+                "regexp_matches(relname, 'a')",
+            ),
+            ("SELECT 1 FROM pg_class WHERE relname ~* 'a'", "'i'"),
+            ("SELECT pg_catalog.version()", "_pg_version()"),
+            ("SELECT current_user", "_pg_current_user()"),
+            (
+                "SELECT oid::regclass::text FROM pg_class",
+                "_pg_regclass_text(oid)",
+            ),
+            (
+                "SELECT table_name FROM information_schema.tables",
+                "information_schema_tables",
+            ),
+            ("SELECT 1 FROM pg_catalog.pg_views", "pg_views"),
+        ] {
+            let written = put(sql).unwrap().unwrap_or_default();
+            assert!(written.contains(part), "{sql}: {written}");
+        }
+        for other in [
+            "SELECT * FROM flights",
+            // An output has this name.
+            "SELECT * FROM pg_views",
+            "SELECT user, version FROM flights",
+            "SELECT 'pg_catalog.pg_class'",
+            "SELECT 1 -- FROM pg_class",
+            "SELECT pg_class FROM flights",
+        ] {
+            assert_eq!(put(other), Ok(None), "{other}");
+        }
+        for refused in [
+            "SELECT * FROM pg_class, read_csv('/etc/passwd')",
+            "SELECT * FROM pg_class, flights",
+            "SELECT * FROM pg_class, seen.session",
+            "SELECT * FROM pg_class, duckdb_settings()",
+            "SELECT * FROM pg_class, '/etc/passwd'",
+            "SELECT * FROM pg_class, OPERATOR(read_csv)('/etc/passwd')",
+            "SELECT getenv('HOME') FROM pg_class",
+            "SELECT current_setting('home_directory') FROM pg_class, information_schema.\"tables\" LIMIT (SELECT count(*) FROM read_text('/etc/passwd'))",
+            "SELECT * FROM pg_catalog.pg_class; SELECT 1",
+            "CREATE TABLE pg_catalog.x AS SELECT * FROM pg_class",
+            "SELECT * FROM pg_class WHERE",
+        ] {
+            assert!(put(refused).is_err(), "{refused}: {:?}", put(refused));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Statements of a caller in one instance.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use watershed_api::{Code, Problem};
+use watershed_drivers::olap::{Query, QueryError};
+use watershed_pgwire::{Answer, Session};
+
+use super::catalogs::{self, Catalogs};
+use super::words;
+use crate::http::Entered;
+use crate::report::kinds;
+use crate::service::answers::Statement;
+use crate::service::problems::of_query;
+
+/// A caller's access to an instance.
+pub(super) struct Reader {
+    entered: Entered,
+    catalogs: Arc<Catalogs>,
+}
+
+impl Reader {
+    /// Returns the access of a caller who has entered.
+    pub(super) fn new(entered: Entered, catalogs: Arc<Catalogs>) -> Self {
+        Self { entered, catalogs }
+    }
+
+    /// Asks the catalog; none for a statement that is about outputs.
+    async fn look(
+        &self,
+        sql: &str,
+        limit: Option<u64>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Answer>, Problem> {
+        if !words::may_be_about_catalog(sql) {
+            return Ok(None);
+        }
+        let instance = self.entered.instance();
+        let entries = self.entered.entries();
+        let slot = instance.slots.take().await?;
+        let catalog = self.catalogs.of(&self.entered, &entries, cancel).await;
+        let catalog = catalog.map_err(|problem| self.entered.shown(problem))?;
+        let known = instance.slots.fence.known().await?;
+        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
+        let outputs = live.filter_map(|entry| kinds::output(&entry.row));
+        let outputs: BTreeSet<String> = outputs.map(|table| table.to_ascii_lowercase()).collect();
+        let judging = {
+            let (catalog, sql) = (Arc::clone(&catalog), sql.to_owned());
+            move || catalogs::statement(&sql, &*catalog, &outputs, &known)
+        };
+        let judged = tokio::task::spawn_blocking(judging).await;
+        let judged = judged.map_err(|_| Problem::new(Code::Defect, "the check of the statement panicked"))?;
+        let Some(sql) = judged? else {
+            return Ok(None);
+        };
+        let query = Query {
+            limit,
+            timeout: Some(self.entered.time_limit()),
+            ..Query::new(sql)
+        };
+        let rows = catalog.query(query, cancel).await;
+        let rows = rows.map_err(|error| of_query(&error))?;
+        Ok(Some(Answer {
+            rows,
+            held: Box::new((slot, catalog)),
+        }))
+    }
+
+    /// Asks the outputs.
+    async fn ask(
+        &self,
+        sql: String,
+        limit: Option<u64>,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, Problem> {
+        self.entered.count()?;
+        if let Some(answer) = self.look(&sql, limit, cancel).await? {
+            return Ok(answer);
+        }
+        let Statement { query, slot } = self.entered.statement(sql, limit).await?;
+        let engine = Arc::clone(&self.entered.instance().engine);
+        let rows = engine.query(query, cancel).await;
+        let rows = rows.map_err(|error| self.problem(error))?;
+        Ok(Answer {
+            rows,
+            held: Box::new(slot),
+        })
+    }
+}
+
+impl Session for Reader {
+    fn run<'a>(
+        &'a self,
+        sql: String,
+        limit: Option<u64>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Problem>> {
+        self.ask(sql, limit, cancel).boxed()
+    }
+
+    fn problem(&self, error: QueryError) -> Problem {
+        self.entered.problem(&error)
+    }
+
+    fn ended(&self) -> CancellationToken {
+        self.entered.ended()
+    }
+
+    fn expires_in(&self) -> Duration {
+        self.entered.expires_in()
+    }
+}

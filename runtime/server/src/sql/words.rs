@@ -1,0 +1,172 @@
+//! Statements about the catalog, told from their words, and put into the form that the engine's parser takes.
+//!
+//! What is decided here lets nobody at anything: the guard judges the statement that comes out.
+
+use std::collections::BTreeSet;
+
+use watershed_drivers::olap::Catalog;
+use watershed_pgwire::{Kind, Token, tokens};
+
+/// Schemas of the catalog.
+const SCHEMAS: [&str; 2] = ["pg_catalog", "information_schema"];
+
+/// Words without brackets that tell something of the session.
+const OF_SESSION: [&str; 6] = [
+    "current_catalog",
+    "current_role",
+    "current_schema",
+    "current_user",
+    "session_user",
+    "user",
+];
+
+/// Returns true if a statement has a word that one about the catalog has. Others need no look at the catalog.
+pub(super) fn may_be_about_catalog(sql: &str) -> bool {
+    let has_from = tokens(sql).any(|token| is_word(&token, "from"));
+    let mut all = tokens(sql);
+    all.any(|token| {
+        let name = name(&token);
+        if name.starts_with("pg_") || SCHEMAS.contains(&name.as_str()) {
+            return true;
+        }
+        let begins = ["current_", "has_", "obj_", "col_", "to_reg", "session_"];
+        let is = [
+            "version",
+            "set_config",
+            "user",
+            "quote_ident",
+            "format_type",
+            "shobj_description",
+        ];
+        !has_from && (begins.iter().any(|begin| name.starts_with(begin)) || is.contains(&name.as_str()))
+    })
+}
+
+/// Returns a statement about the catalog in words that the engine parses; none for a statement about anything else.
+/// `outputs` has the outputs' names in lower case, which win over unqualified names of the catalog.
+pub(super) fn about_catalog(sql: &str, catalog: &dyn Catalog, outputs: &BTreeSet<String>) -> Option<String> {
+    let all: Vec<Token<'_>> = tokens(sql).collect();
+    let words = Words(&all);
+    let has_from = all.iter().any(|token| is_word(token, "from"));
+    let is_about = (0..all.len()).any(|at| {
+        let name = name(&all[at]);
+        let is_called = || words.sign(words.after(at), '(');
+        let is_relation = || {
+            let before = words.before(at);
+            let follows = before.is_some_and(|before| {
+                ["from", "join"].iter().any(|word| is_word(&all[before], word)) || is_sign(&all[before], ',')
+            });
+            follows && catalog.relations().contains(&name) && !outputs.contains(&name)
+        };
+        if name.is_empty() {
+            return false;
+        }
+        let is_qualifier = SCHEMAS.contains(&name.as_str()) && words.sign(words.after(at), '.');
+        let is_of_session = !has_from
+            && (catalog.functions().contains(&name) && is_called()
+                || OF_SESSION.contains(&name.as_str()) && all[at].kind == Kind::Word);
+        is_qualifier || is_of_session || is_relation()
+    });
+    is_about.then(|| written(&words))
+}
+
+/// Writes a statement without the parts of Postgres' language that the engine does not parse or takes for something else.
+fn written(words: &Words<'_>) -> String {
+    let all = words.0;
+    let (mut out, mut at) = (String::new(), 0);
+    while let Some(token) = all.get(at) {
+        // OPERATOR(pg_catalog.~) is ~.
+        if is_word(token, "operator")
+            && let Some((operator, end)) = words.operator(at)
+        {
+            out.push_str(&format!(" {operator} "));
+            at = end + 1;
+            continue;
+        }
+        // The only order of texts that there is.
+        if is_word(token, "collate")
+            && let Some(end) = words.collation(at)
+        {
+            at = end + 1;
+            continue;
+        }
+        let schema = SCHEMAS.into_iter().find(|schema| name(token) == *schema);
+        let dot = words.after(at).filter(|dot| is_sign(&all[*dot], '.'));
+        match (schema, dot) {
+            (Some("information_schema"), Some(dot)) if words.after(dot).is_some() => {
+                let relation = words.after(dot).unwrap_or(dot);
+                out.push_str(&format!("information_schema_{}", name(&all[relation])));
+                at = relation + 1;
+            }
+            (Some(_), Some(dot)) => at = dot + 1,
+            _ => {
+                out.push_str(token.text);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+/// The pieces of a statement.
+struct Words<'a>(&'a [Token<'a>]);
+
+impl Words<'_> {
+    /// Returns the place of the next piece that is not blank.
+    fn after(&self, at: usize) -> Option<usize> {
+        (at + 1..self.0.len()).find(|at| self.0[*at].kind != Kind::Blank)
+    }
+
+    /// Returns the place of the piece before that is not blank.
+    fn before(&self, at: usize) -> Option<usize> {
+        (0..at).rev().find(|at| self.0[*at].kind != Kind::Blank)
+    }
+
+    fn sign(&self, at: Option<usize>, sign: char) -> bool {
+        at.is_some_and(|at| is_sign(&self.0[at], sign))
+    }
+
+    /// Returns the operator in brackets behind the word at a place, and the place of the closing bracket.
+    fn operator(&self, at: usize) -> Option<(String, usize)> {
+        let open = self.after(at).filter(|open| is_sign(&self.0[*open], '('))?;
+        let close = (open..self.0.len()).find(|at| is_sign(&self.0[*at], ')'))?;
+        let signs = self.0[open + 1..close]
+            .iter()
+            .filter_map(|token| match token.kind {
+                Kind::Sign(sign) if sign != '.' => Some(sign),
+                _ => None,
+            });
+        let operator: String = signs.collect();
+        (!operator.is_empty()).then_some((operator, close))
+    }
+
+    /// Returns the last place of the name of a collation behind the word at a place, if it is the one that holds anyway.
+    fn collation(&self, at: usize) -> Option<usize> {
+        let mut last = self.after(at)?;
+        if let Some(dot) = self.after(last).filter(|dot| is_sign(&self.0[*dot], '.')) {
+            last = self.after(dot)?;
+        }
+        ["default", "c", "posix", "ucs_basic"]
+            .contains(&name(&self.0[last]).as_str())
+            .then_some(last)
+    }
+}
+
+/// Returns the name that a piece is, in lower case unless it is quoted; nothing for other pieces.
+fn name(token: &Token<'_>) -> String {
+    match token.kind {
+        Kind::Word => token.text.to_ascii_lowercase(),
+        Kind::Quoted if token.text.len() > 1 && token.text.starts_with('"') => {
+            token.text[1..token.text.len() - 1].to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+fn is_word(token: &Token<'_>, word: &str) -> bool {
+    token.kind == Kind::Word && token.text.eq_ignore_ascii_case(word)
+}
+
+fn is_sign(token: &Token<'_>, sign: char) -> bool {
+    token.kind == Kind::Sign(sign)
+}
