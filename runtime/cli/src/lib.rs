@@ -57,11 +57,19 @@ use watershed_api::documents::Operation;
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
+use watershed::telemetry::Traces;
 use watershed::{Files, Options, Runtime};
+
+/// Time for the last spans to reach their collector.
+const TRACES_WITHIN: Duration = Duration::from_secs(2);
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    let runtime = Runtime::new();
+    let traces = Traces::from_environment();
+    let runtime = match &traces {
+        Ok(Some(traces)) => Runtime::new().with_traces(traces.clone()),
+        _ => Runtime::new(),
+    };
     apologise_on_panic(runtime.clone());
     if completions::answer() {
         return Exit::Converged.into();
@@ -73,10 +81,17 @@ pub fn main() -> ExitCode {
     };
     memory::choose(&cli.command);
     signals::survive_file_limits();
-    logging::begin(&cli.shared, &runtime);
-    let mut console = Console::new(&cli.shared, runtime);
+    let mut console = Console::new(&cli.shared, runtime.clone());
+    let traces = traces.unwrap_or_else(|error| {
+        console.note(&format!("{error}\n"));
+        None
+    });
+    logging::begin(&cli.shared, &runtime, traces.as_ref());
     let ended = dispatch(&mut console, &cli);
     watershed::logs::flush();
+    if let Some(traces) = traces {
+        traces.shut_down(TRACES_WITHIN);
+    }
     match ended {
         Ok(exit) => exit.into(),
         // Whoever read the output has seen enough.

@@ -8,14 +8,15 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::args::{LogFormat, Shared};
 use watershed::Runtime;
+use watershed::telemetry::Traces;
 
 /// The variable with a filter of log lines, in the syntax of `tracing`.
 const FILTER: &str = "WATERSHED_LOG";
 
 /// Starts logging to standard error: errors, more with `-vv`, or what `WATERSHED_LOG` says.
 ///
-/// Log lines of invocations are stored in any case.
-pub(super) fn begin(shared: &Shared, runtime: &Runtime) {
+/// Log lines of invocations are stored in any case, and spans go to a collector if there is one.
+pub(super) fn begin(shared: &Shared, runtime: &Runtime, traces: Option<&Traces>) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
         // A full disk is told by the command, with the room that is missing. What belongs to nothing is told by nobody else.
@@ -38,6 +39,7 @@ pub(super) fn begin(shared: &Shared, runtime: &Runtime) {
     let _ = tracing_subscriber::registry()
         .with(shown)
         .with(runtime.log_layer())
+        .with(traces.map(Traces::layer))
         .try_init();
 }
 

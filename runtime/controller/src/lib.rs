@@ -92,6 +92,7 @@ pub use watershed_core::{
     Batch, Edit, Error, Expect, Key, Kind, Limits, Name, NewResource, Outcome, Ref, Refusal, RetryPolicy,
     RunOutcome, Timestamp, Uid, Update, Work,
 };
+pub use workers::invocation::InvocationObserver;
 pub use workers::reconciler::Reconciler;
 pub use workers::reconciler::context::Context;
 

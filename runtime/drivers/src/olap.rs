@@ -75,8 +75,8 @@ pub use stamp::Stamp;
 pub use statement::{Common, Guess, ReaderOption, Statement, Statements};
 pub use system::System;
 pub use table::{DropTable, TableError, TableName, WriteTable};
-pub use text::{SoleError, TextPosition, sole_statement};
-pub(crate) use text::{leading_words, reads};
+pub use text::{STATEMENTS, SoleError, TextPosition, sole_statement};
+pub(crate) use text::{leading_words, reads, without_values};
 pub use trash::{
     Dropped, Fate, Guard, RetrieveError, TRASH_PREFIX, Thrown, Trash, TrashDamage, TrashLimits, Trashed,
     is_in_trash, trash_table,

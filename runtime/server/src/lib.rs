@@ -7,6 +7,7 @@
 //! | `sql` | the outputs by the protocol of Postgres, with the feature `pgwire` |
 //! | [`documents`] | documents that the program prints for other programs, from [`watershed_api`] |
 //! | [`logs`] | logs of invocations, stored on disk |
+//! | `telemetry` | traces by OpenTelemetry, with the feature `otel` |
 //! | [`state_folder`] | the folder that holds an environment's state, and the locks on it |
 //! | [`exit`] | the exit codes of the program, from [`watershed_api`] |
 //!
@@ -14,6 +15,8 @@
 //! owns a state folder is no part of the library.
 
 mod backup;
+#[cfg(feature = "http")]
+mod columns;
 #[cfg(feature = "http")]
 pub mod editor;
 #[cfg(feature = "http")]
@@ -43,6 +46,8 @@ pub mod program;
 #[doc(hidden)]
 pub mod socket;
 pub mod state_folder;
+#[cfg(feature = "otel")]
+pub mod telemetry;
 pub mod units;
 
 pub use instance::{Directory, Files, Instance, Links, Options, Runtime, Viewer, unfinished};

@@ -26,6 +26,7 @@
 //! | `mcp_over_http` | a tool's call over the same operation by HTTP, median, of the program |
 //! | `mcp_stdio_ready_ms` | from the start of `watershed mcp` on 1,000 models, whose folder nobody owns, to the list of tools |
 //! | `scrape_10k_ms` | `/metrics` of 100 instances with 100 resources each, of the program |
+//! | `otel_build_slowdown` | a build of 1,000 models from nothing whose spans a collector takes, over one without traces, of the program |
 //! | `embed_crates_without` | crates of the runtime without the feature `http`, none of which is a web server |
 
 #![allow(
@@ -44,6 +45,7 @@ mod program;
 mod projects;
 mod rows;
 mod serving;
+mod traced;
 mod watching;
 
 use std::num::NonZeroU32;
@@ -189,6 +191,9 @@ fn main() {
     }
     if report.wants("scrape_10k_ms") {
         runtime.block_on(assisting::scrape(&report, 100 / scale));
+    }
+    if report.wants("otel_build_slowdown") {
+        runtime.block_on(traced::slowdown(&report, 1_000 / scale));
     }
     if report.wants("ready_100_ms") {
         program::ready(&report, 100 / scale);

@@ -73,6 +73,7 @@
 //! | `tokens` | tokens of a service: from a file, over HTTP, revoked, after a kill |
 //! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
 //! | `together` | several calls at a time, and calls that are stopped |
+//! | `traces` | spans that a collector takes, from a request to the statements |
 //! | `transitions` | what became of jobs and services, in `history` |
 //! | `unit_tests` | queries on given rows |
 //! | `world` | a project that changes at random, with its reference |
@@ -169,6 +170,7 @@ mod terminal;
 mod tls;
 mod together;
 mod tokens;
+mod traces;
 mod transitions;
 mod trash;
 mod trusting;

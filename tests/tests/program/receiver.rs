@@ -136,7 +136,7 @@ impl Receiver {
 }
 
 /// Reads a request: headers, names in lower case, and body.
-fn read(stream: &TcpStream) -> io::Result<(BTreeMap<String, String>, Vec<u8>)> {
+pub(crate) fn read(stream: &TcpStream) -> io::Result<(BTreeMap<String, String>, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
     let mut headers = BTreeMap::new();
     loop {

@@ -27,7 +27,7 @@ use crate::tasks::{self, panics};
 use crate::types::clock::{Clock, SystemClock};
 use crate::types::error::{ShutdownError, StartError};
 use crate::types::message::{self, Message};
-use crate::workers::invocation::{Runner, TypedRunner};
+use crate::workers::invocation::{InvocationObserver, Runner, TypedRunner};
 use crate::workers::reconciler::Reconciler;
 
 /// Capacity of the queue of calls to the loop: enough to fill a turn, few enough to push back under overload.
@@ -95,6 +95,7 @@ impl Controller {
             specs: BTreeMap::new(),
             clock: None,
             on_lease_lost: OnLeaseLost::default(),
+            observer: None,
             call_timeout: DEFAULT_CALL_TIMEOUT,
         }
     }
@@ -216,6 +217,7 @@ pub struct Builder {
     specs: BTreeMap<Kind, SpecCheck>,
     clock: Option<Arc<dyn Clock>>,
     on_lease_lost: OnLeaseLost,
+    observer: Option<Arc<dyn InvocationObserver>>,
     call_timeout: Duration,
 }
 
@@ -287,6 +289,13 @@ impl Builder {
         let mut options = KindOptions::new(kind);
         options.passive = true;
         self.kinds.push(options);
+        self
+    }
+
+    /// Sets the observer of invocations; none by default.
+    #[must_use]
+    pub fn observer(mut self, observer: impl InvocationObserver) -> Self {
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -414,6 +423,7 @@ impl Builder {
             next_call: AtomicU64::new(1),
             kinds: self.types,
             specs: self.specs,
+            observer: self.observer,
             wake_up: Notify::new(),
             stopped: OnceLock::new(),
         });

@@ -21,6 +21,7 @@ use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
 use crate::tasks::panics;
 use crate::types::clock::Clock;
 use crate::types::message::DecodeError;
+use crate::workers::invocation::InvocationObserver;
 
 /// A function that checks whether spec bytes of this format can be decoded.
 pub(crate) type SpecCheck = fn(u32, &[u8]) -> Result<(), DecodeError>;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) kinds: Vec<(TypeId, Kind)>,
     /// Functions that check whether a spec can be decoded, by kind.
     pub(crate) specs: BTreeMap<Kind, SpecCheck>,
+    /// Observer of invocations; none if there is no need.
+    pub(crate) observer: Option<Arc<dyn InvocationObserver>>,
     /// Wakes the loop while this process leads.
     pub(crate) wake_up: Notify,
     /// Reason why the controller has stopped; unset while it runs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tracing::Instrument;
-use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
+use watershed_core::{Error, ErrorKind, Outcome, Phase, Reason, Returned, Row, Start, Work};
 
 use crate::inbox::call::Signal;
 use crate::inbox::shared::Shared;
@@ -19,6 +19,15 @@ use crate::workers::reconciler::context::{Context, InvocationChannel};
 
 /// The future of an invocation, which reports its end to the loop by itself.
 pub(crate) type Run = BoxFuture<'static, ()>;
+
+/// An observer of invocations, which puts them below the requests behind them, for instance. It holds up each.
+pub trait InvocationObserver: Send + Sync + 'static {
+    /// Is told of an invocation that is about to begin: its span and its reason.
+    fn begins(&self, span: &tracing::Span, reason: &Reason);
+
+    /// Is told of an invocation that has failed: its span and the code of its error, or `panic`.
+    fn failed(&self, span: &tracing::Span, code: &str);
+}
 
 /// A runner of one kind's invocations.
 pub(crate) trait Runner: Send + Sync {
@@ -57,6 +66,9 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
             spec_version = start.resource.spec_version.0,
             reason = start.reason.trigger.as_str(),
         );
+        if let Some(observer) = channel.observer() {
+            observer.begins(&span, &start.reason);
+        }
         let (reconciler, blocks) = (Arc::clone(&self.reconciler), self.blocks);
         let run = async move {
             let invocation = start.invocation;
@@ -73,6 +85,9 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
                 Err(message) => Returned::Panicked(message),
             };
             log_result(&result, channel.is_cancelled());
+            if let (Some(observer), Some(code)) = (channel.observer(), failure(&result)) {
+                observer.failed(&tracing::Span::current(), code);
+            }
             channel.signal(Signal::Returned { invocation, result });
         };
         Box::pin(run.instrument(span))
@@ -92,6 +107,16 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
             );
             false
         }))
+    }
+}
+
+/// Returns the code of a failure; none for other ends, among them runs that were skipped for a dependency.
+fn failure(result: &Returned) -> Option<&str> {
+    match result {
+        Returned::Failed(error) if matches!(error.kind, ErrorKind::Dependency(_)) => None,
+        Returned::Failed(error) => Some(&error.code),
+        Returned::Panicked(_) => Some("panic"),
+        Returned::Done(_) => None,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
@@ -74,7 +75,7 @@ pub(super) async fn query_in_memory(
     let handle = Handle::current();
     let database = Arc::clone(database);
     // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
-    drop(tokio::spawn(on_blocking_thread(move || {
+    let reading = on_blocking_thread(move || {
         let _finished = Finished(&running);
         let reading = Reading::<Values> {
             query: &query,
@@ -91,7 +92,8 @@ pub(super) async fn query_in_memory(
             (Err(error), None) => sink.fail(error),
             (Ok(()), _) => {}
         }
-    })));
+    });
+    drop(tokio::spawn(reading.in_current_span()));
     match head_out.await {
         Ok(head) => head.map(|(columns, ())| rows_of(columns)),
         Err(_) => Err(QueryError::Failed(Failure::Fatal {
@@ -131,7 +133,7 @@ async fn start<S: Shaped>(
     let this = engine.clone();
     let handle = Handle::current();
     // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
-    drop(tokio::spawn(on_blocking_thread(move || {
+    let reading = on_blocking_thread(move || {
         let _pass = pass;
         let reading = Reading::<S> {
             query: &query,
@@ -143,7 +145,8 @@ async fn start<S: Shaped>(
             Ok(()) => {}
             Err(error) => sink.fail(error),
         }
-    })));
+    });
+    drop(tokio::spawn(reading.in_current_span()));
     match head_out.await {
         Ok(head) => head.map(|(columns, head)| (rows_of(columns), head)),
         Err(_) => Err(QueryError::Failed(Failure::Fatal {
@@ -214,6 +217,7 @@ impl<S: Shaped> Reading<'_, S> {
             return Err(QueryError::NotReading);
         }
         work.check_cancelled()?;
+        let _span = Work::span(sql).entered();
         // What begins with a word of no statement ends here, with the place of the mistake.
         let statement = work.connection().prepare(sql).map_err(fail)?;
         if !reads(sql) || statement.kind() == StatementKind::Other {

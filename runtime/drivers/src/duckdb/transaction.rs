@@ -9,7 +9,7 @@ use super::options::Options;
 use super::running::Running;
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::crash::{self, Around};
-use crate::olap::{Failure, NamedRow, OpenError, Value};
+use crate::olap::{Failure, NamedRow, OpenError, STATEMENTS, Value, leading_words, without_values};
 use crate::sandbox::{Sandbox, WorkingFolder};
 use crate::volume::Volume;
 
@@ -81,6 +81,18 @@ impl<'a> Work<'a> {
         self.connection
     }
 
+    /// Returns the span of an author's or a caller's statement.
+    pub(super) fn span(sql: &str) -> tracing::Span {
+        tracing::trace_span!(
+            target: STATEMENTS,
+            "statement",
+            otel.kind = "client",
+            db.system.name = "duckdb",
+            db.operation.name = leading_words(sql).next().unwrap_or_default().to_uppercase(),
+            db.query.text = without_values(sql),
+        )
+    }
+
     /// Runs one of our own statements to its end.
     pub(super) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Vec<Value>>, Failure> {
         self.check_cancelled()?;
@@ -118,6 +130,7 @@ impl<'a> Work<'a> {
         self.check_cancelled()?;
         let source = Source { prefix: "", sql };
         let fail = |raw: RawError| self.fail(&raw, Some(source));
+        let _span = Self::span(sql).entered();
         let is_shared = self.working_folder.is_some();
         if self.sandbox.is_some() {
             confine::refuse_word(sql, is_shared)?;
@@ -137,6 +150,7 @@ impl<'a> Work<'a> {
     pub(super) fn run_within(&self, source: Source<'_>, suffix: &str) -> Result<Vec<Vec<Value>>, Failure> {
         self.check_cancelled()?;
         let sql = format!("{}{}{suffix}", source.prefix, source.sql);
+        let _span = Self::span(&sql).entered();
         let answer = self.connection.run(&sql, &[]).and_then(Answer::collect);
         answer.map_err(|raw| self.fail(&raw, Some(source)))
     }
@@ -146,6 +160,7 @@ impl<'a> Work<'a> {
         self.check_cancelled()?;
         let fail = |raw: RawError| self.fail(&raw, Some(source));
         let sql = format!("{}{}", source.prefix, source.sql);
+        let _span = Self::span(&sql).entered();
         let answer = self.connection.run(&sql, &[]).map_err(fail)?;
         let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
         let first = answer.collect().map_err(fail)?.into_iter().next();

@@ -92,6 +92,38 @@ pub(crate) fn leading_words(sql: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
+/// Target of the spans of statements by authors and callers, which `tracing` makes at its level TRACE.
+pub const STATEMENTS: &str = "watershed::statement";
+
+/// Length of the longest text without values, in bytes.
+const SHOWN: usize = 2_000;
+
+/// Returns a statement without what may be somebody's data: texts and numbers are `?`, and comments are gone. Cut if it is
+/// long.
+pub(crate) fn without_values(sql: &str) -> String {
+    let mut shown = String::new();
+    for (at, piece) in Pieces::new(sql) {
+        let text = sql.get(at..at + first_piece(&sql[at..]).1).unwrap_or_default();
+        let is_value = match text.chars().next() {
+            Some('"') => false,
+            Some('$') => text.len() > 1,
+            first => first.is_some_and(|first| first.is_numeric()) || text.contains('\''),
+        };
+        match piece {
+            Piece::Blank if shown.ends_with(' ') => {}
+            Piece::Blank => shown.push(' '),
+            _ if is_value => shown.push('?'),
+            _ => shown.push_str(text),
+        }
+        if shown.len() > SHOWN {
+            shown.truncate(shown.floor_char_boundary(SHOWN));
+            shown.push_str(" ...");
+            break;
+        }
+    }
+    shown.trim().to_owned()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
     /// Whitespace or a comment.
@@ -244,6 +276,28 @@ mod tests {
         ] {
             assert_eq!(sole_statement(sql), Ok(sole), "{sql}");
         }
+    }
+
+    #[test]
+    fn s_api30_a_statement_is_shown_without_values() {
+        for (sql, shown) in [
+            (
+                "select a, 'x''y' from t  where b = 12.5 -- so",
+                "select a, ?? from t where b = ?.?",
+            ),
+            (
+                "select $$secret$$, e'a\\'b', $1, \"q'1\"",
+                "select ?, ?, $?, \"q'1\"",
+            ),
+            ("select x'0a', 0x1F, 1e10, a1 /* 'b' */;", "select x?, ?, ?, a1 ;"),
+            ("select 'open", "select ?"),
+            ("select e'open", "select ?"),
+            ("select $tag$open", "select ?"),
+            ("", ""),
+        ] {
+            assert_eq!(without_values(sql), shown, "{sql}");
+        }
+        assert!(without_values(&"ä, ".repeat(SHOWN)).len() < SHOWN + 10);
     }
 
     #[test]

@@ -230,6 +230,13 @@ impl Request {
         self
     }
 
+    /// Sets the body as it is; its type stands in the headers.
+    #[must_use]
+    pub fn body(mut self, body: Vec<u8>) -> Self {
+        self.builder = self.builder.body(body);
+        self
+    }
+
     /// Sets a JSON body.
     #[must_use]
     pub fn json(mut self, body: Vec<u8>) -> Self {

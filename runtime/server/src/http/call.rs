@@ -1,6 +1,7 @@
 //! An HTTP call of an instance: the routes that exist only over HTTP, and the start of operations.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
@@ -70,7 +71,8 @@ impl Call<'_> {
             true => limits.statement_within,
             false => limits.answer_within,
         };
-        let origin = self.caller.origin();
+        let origin: Arc<str> = self.caller.origin().into();
+        instance.origins.note(&origin);
         let answering = async {
             // Readers of all kinds share slots, so that they hold up no build.
             let _slot = match is_question {

@@ -107,7 +107,8 @@ pub(super) async fn checkout(
     })?;
     trail.begin().await?;
     let instance = Arc::clone(place.instance);
-    let author = caller.origin();
+    let author: Arc<str> = caller.origin().into();
+    instance.origins.note(&author);
     // A caller who leaves, or an answer that takes too long, ends nothing.
     let fetching = tokio::spawn(async move {
         let fetched = source.checkout().await?;

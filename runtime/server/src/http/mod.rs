@@ -114,6 +114,7 @@ mod service_routes;
 #[cfg(feature = "pgwire")]
 mod sessions;
 mod source;
+mod spans;
 mod streams;
 mod table;
 mod texts;
@@ -139,6 +140,8 @@ pub use proxies::{Client, Proxies};
 pub use router::{router, router_with};
 pub use service::Service;
 pub use source::{Fetched, Source};
+#[cfg(feature = "otel")]
+pub(crate) use spans::REQUESTS;
 pub use tls::{Tls, TlsError};
 pub use watershed_api::http::access::Authentication;
 pub use watershed_callers::state::State;

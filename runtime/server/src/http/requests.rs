@@ -153,8 +153,9 @@ impl Requests {
             run.events = Events::News;
         }
         let (shared, instance) = (Arc::clone(&self.0), Arc::clone(instance));
+        let origin: Arc<str> = format!("{} over HTTP, request {}", kept.caller, kept.id).into();
+        instance.origins.note(&origin);
         tokio::spawn(async move {
-            let origin = format!("{} over HTTP, request {}", kept.caller, kept.id);
             let working = async {
                 let ended = instance.answer(kept.request).await;
                 match (&ended, instead) {

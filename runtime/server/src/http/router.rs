@@ -9,19 +9,20 @@ use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use tracing::Instrument as _;
 use watershed_api::{Code, Problem};
 
 use super::answers::Refused;
 use super::caller::{Caller, Identify};
 use super::checkout::is_hook;
 use super::context::Context;
-use super::meters::MeteredRoute;
+use super::meters::{MeteredRoute, known};
 use super::mock_user::VIEW_AS;
 use super::proxies::Client;
 use super::routes::{AnsweredBy, another_method, instance_routes, nothing};
 use super::service::Service;
 use super::service_routes::service_routes;
-use super::{compression, exports, guard, streams};
+use super::{compression, exports, guard, spans, streams};
 
 /// Returns the routes of a service. `identify` authenticates requests by their head. There is no default, since a server
 /// without authentication lets everybody in.
@@ -69,23 +70,20 @@ const OF_SERVICE: [&str; 9] = [
 
 /// Counts an answer with its route and the time that it took.
 async fn meter(State(context): State<Context>, request: Request, next: Next) -> Response {
-    let (method, began) = (request.method().clone(), std::time::Instant::now());
-    let path = request.uri().path();
-    let of_service = OF_SERVICE.into_iter().find(|own| *own == path);
-    let response = next.run(request).await;
+    let (method, began) = (known(request.method()), std::time::Instant::now());
+    let (span, uri) = (spans::begin(&request), request.uri().clone());
+    let of_service = OF_SERVICE.into_iter().find(|own| *own == uri.path());
+    let response = next.run(request).instrument(span.clone()).await;
     let of_instance = response.extensions().get::<AnsweredBy>();
     let route = match (of_instance, of_service) {
         (Some(by), _) => MeteredRoute::Instance(by.0),
         (None, Some(own)) => MeteredRoute::Service(own),
         (None, None) => MeteredRoute::None,
     };
+    let status = response.status();
     let meters = context.service.meters();
-    meters.count(
-        method.as_str(),
-        route,
-        response.status().as_u16(),
-        began.elapsed(),
-    );
+    meters.count(method, route, status.as_u16(), began.elapsed());
+    spans::end(&span, (method, uri.path()), route, status);
     response
 }
 

@@ -48,6 +48,12 @@ pub(super) async fn instances(service: &Service, has_resources: bool) -> String 
         ]);
         add_numbers(&mut page, instance, has_resources).await;
     }
+    #[cfg(feature = "otel")]
+    if let Some(open) = service.all().iter().find_map(|(name, _)| service.find(name).ok()) {
+        // All instances of a process share its traces.
+        page.set_labels(&[]);
+        open.instance.origins.add_numbers(&mut page);
+    }
     #[cfg(feature = "pgwire")]
     service.sessions().add_numbers(&mut page);
     page.into_text()

@@ -40,6 +40,7 @@ impl Instance {
     /// Notes that a caller is about to write a file, so that the history names the caller as the origin of what the
     /// edit sets going.
     pub(crate) fn note_author(&self, path: &str, author: &Arc<str>) {
+        self.origins.note(author);
         self.known.touched().note_author(path, Arc::clone(author));
     }
 
@@ -48,7 +49,7 @@ impl Instance {
     ///
     /// # Errors
     /// `unavailable`, when the controller takes no requests.
-    pub(crate) async fn parse_all(&self, author: String) -> Result<(), Problem> {
+    pub(crate) async fn parse_all(&self, author: Arc<str>) -> Result<(), Problem> {
         self.look_at_everything();
         let asked = self.controller().reconcile(Key::new(KIND, NAME));
         let asked = on_behalf_of(author, asked).await;

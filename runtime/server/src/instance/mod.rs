@@ -35,11 +35,13 @@ mod observer;
 pub(crate) mod open;
 mod options;
 mod order;
+mod origins;
 pub(crate) mod partitions;
 mod problem;
 mod progress;
 mod refresh;
 mod retry;
+mod runtime;
 mod settle;
 mod sharing;
 mod stay;
@@ -47,21 +49,17 @@ mod stop;
 mod wish;
 pub(crate) mod workloads;
 
-use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use tracing_subscriber::Layer;
-use tracing_subscriber::registry::LookupSpan;
 use watershed_api::documents::{Command, Time};
 use watershed_api::{Owner, documents::Trust};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, Uid};
 use watershed_drivers::olap::{Access, Conditions, Olap};
-use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
 use watershed_outputs::{Outputs, secrets::Secrets};
 use watershed_proto::ProjectParserSpec;
@@ -79,9 +77,11 @@ pub(crate) use self::edits::Parsed;
 pub use self::error::{CloseError, OpenError};
 pub use self::open::sandbox;
 pub use self::options::{Files, Options, state_name};
+use self::origins::Origins;
 pub use self::problem::unfinished;
 pub use self::problem::{close_problem, open_problem, state_problem};
 pub(crate) use self::problem::{engine_problem, refused};
+pub use self::runtime::Runtime;
 use self::sharing::Attendance;
 pub(crate) use self::sharing::{Attended, Holder};
 pub use self::stay::Stayed;
@@ -94,98 +94,10 @@ use crate::report::document::Project;
 use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
 use crate::state_folder::{Lock, StateFolder};
-use watershed_locks::Unpoisoned;
 pub use watershed_reconcilers::links::{self, Links};
 use watershed_resolvers::Cache;
 pub use watershed_resolvers::Viewer;
 pub use watershed_resolvers::directory::{self, Directory};
-
-/// A factory of instances: opens projects, with what all of them share.
-///
-/// What its instances share is the tokio runtime on which they are opened, and one watcher of files, for systems
-/// bound how many a process may have. Clones are the same runtime.
-#[derive(Clone, Default)]
-pub struct Runtime {
-    watcher: Arc<Mutex<Option<Watcher>>>,
-    directory: Option<Arc<dyn Directory>>,
-    links: Option<Arc<dyn Links>>,
-    store: Option<names::NamedStore>,
-    /// The secrets of the projects that it has open.
-    hiding: Hiding,
-    #[cfg(feature = "http")]
-    readers: crate::slots::Pool,
-}
-
-impl Runtime {
-    /// Returns a runtime for any number of instances.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds the users of the embedder, in whose names alerts and reports may run (`for`).
-    #[must_use]
-    pub fn with_directory(mut self, directory: impl Directory) -> Self {
-        self.directory = Some(Arc::new(directory));
-        self
-    }
-
-    /// Adds links to the files of reports, served by the embedder: messages have them in the place of paths.
-    #[must_use]
-    pub fn with_links(mut self, links: impl Links) -> Self {
-        self.links = Some(Arc::new(links));
-        self
-    }
-
-    /// Stores catalogs in a store of the embedder, each under the [name](Options::name) of its instance.
-    ///
-    /// Without it every project has a file of its own in its state folder. The rest of the state stays in that folder.
-    #[must_use]
-    pub fn with_store(mut self, store: impl Store) -> Self {
-        self.store = Some(names::NamedStore::new(store));
-        self
-    }
-
-    /// Keeps what invocations of its instances say, as a part of the subscriber of the process: without one nothing is kept.
-    /// What other runtimes do is passed over.
-    pub fn log_layer<S>(&self) -> impl Layer<S> + Send + Sync
-    where
-        S: tracing::Subscriber + for<'a> LookupSpan<'a>,
-    {
-        crate::logs::layer(self.hiding.clone())
-    }
-
-    /// Returns a text without the secrets of any project that it has open.
-    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.hiding.redact(text)
-    }
-
-    fn watcher(&self) -> Result<Watcher, WatchError> {
-        let mut watcher = self.watcher.lock().unpoisoned();
-        if watcher.is_none() {
-            *watcher = Some(Watcher::new()?);
-        }
-        watcher.clone().ok_or_else(|| unreachable!("it was made above"))
-    }
-
-    /// Locks a project's state folder, opens its catalog and begins to converge it.
-    ///
-    /// Neither the engine's file nor a table is touched before there is work.
-    ///
-    /// # Errors
-    /// When the state folder can't be used, belongs to another process, is damaged or is from a newer version. Then
-    /// nothing was changed.
-    pub async fn open(&self, options: impl Into<Options>) -> Result<Instance, OpenError> {
-        let mut options: Options = options.into();
-        // A relative folder could be a word of any text, from which the folder is taken off.
-        if let Ok(root) = std::path::absolute(&options.root) {
-            options.root = root;
-        }
-        let state = options.state_folder()?;
-        options.refuse_links(&state)?;
-        let lock = state.try_own()?.ok_or_else(|| OpenError::Owned(state.path()))?;
-        self.open_owned(options, state, lock).await
-    }
-}
 
 /// Declares the project parser, the resource that reads the project's files, and returns its uid.
 async fn declare_parser(
@@ -242,6 +154,8 @@ pub struct Instance {
     /// The resources as readers over HTTP see them.
     #[cfg(feature = "http")]
     projections: crate::projection::Projections,
+    /// The requests that runs go back to.
+    pub(crate) origins: Origins,
     /// The processes and streams that ask it at present.
     attended: Attendance,
     /// The secrets of its runtime's projects, its own among them.
@@ -331,7 +245,8 @@ impl Runtime {
         let managed = Managed::new(calls).at_once(at_once);
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
-        let taken = workloads.register(builder).take().await?;
+        let origins = Origins::of(self);
+        let taken = origins.observe(workloads.register(builder)).take().await?;
         let found = catalog::found(taken.stored());
         outputs.set(catalog::engine_settings(&found.entries, &options, &secrets));
         let controller = taken.start().instrument(crate::logs::span(&logs)).await?;
@@ -361,6 +276,7 @@ impl Runtime {
             leaving,
             #[cfg(feature = "http")]
             projections: Default::default(),
+            origins,
             attended: Attendance::default(),
             hiding: self.hiding.clone(),
             #[cfg(feature = "http")]
@@ -464,6 +380,13 @@ impl Instance {
     /// Returns the project's name, which is the name of its folder.
     pub fn name(&self) -> &str {
         &self.project.name
+    }
+
+    /// Returns the number of resources that wait to run or run. Looks at all resources.
+    #[cfg(feature = "http")]
+    pub(crate) fn unsettled(&self) -> u64 {
+        let stats = self.controller.stats();
+        stats.running + stats.pending.values().sum::<u64>()
     }
 
     /// Tells other processes the address of this instance's page for people. The first one counts.

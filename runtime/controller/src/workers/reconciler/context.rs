@@ -19,6 +19,7 @@ use crate::sync::flag_cell::FlagCell;
 use crate::sync::{Mutex, Unpoisoned};
 use crate::types::error::SetStateError;
 use crate::types::message;
+use crate::workers::invocation::InvocationObserver;
 use crate::workers::reconciler::Reconciler;
 
 /// An invocation as its reconciler sees it: a snapshot of the resource and its refs at the start, and operations. Cheap
@@ -317,6 +318,11 @@ pub(crate) struct InvocationChannel {
 }
 
 impl InvocationChannel {
+    /// Returns the observer of invocations, if there is one.
+    pub(crate) fn observer(&self) -> Option<&dyn InvocationObserver> {
+        self.shared.observer.as_deref()
+    }
+
     pub(crate) fn new(shared: Arc<Shared>, signals: mpsc::UnboundedSender<Signal>) -> Self {
         Self {
             cancellation: FlagCell::new(),
