@@ -12,6 +12,7 @@ blocks! {
         "url": Text, "The address of the repository: `https://...`, or `file://...` for one on this machine.";
         "revision": Text, "The branch, tag or commit; the repository's own head unless set.";
         "secret_file": Text, "The file of the secret under which webhooks are signed that have the files fetched. Only its owner may read it.";
+        "ca_cert_file": Text, "A file of certificates, in PEM form, of the authorities that are trusted for the repository's server in the place of the public ones.";
         "credentials_file": Text, "The file with `NAME:PASSWORD` for the repository's server. Only its owner may read it.";
     }
 }
@@ -28,6 +29,8 @@ pub struct Git {
     pub revision: Option<Placed>,
     /// Path of the file with the secret of webhooks; none if none are taken.
     pub secret_file: Option<Placed>,
+    /// Path of the file with certificates of trusted authorities; none for the public ones.
+    pub ca_cert_file: Option<Placed>,
     /// Path of the file with the name and password for the server; none for a public repository.
     pub credentials_file: Option<Placed>,
 }
@@ -38,9 +41,10 @@ pub(super) fn git(fields: &mut Fields<'_>) -> Option<Git> {
     let mut keys = Fields::new(map, at, fields.findings());
     let url = placed(&mut keys, "url");
     let revision = placed(&mut keys, "revision");
-    let (secret_file, credentials_file) = (
+    let (secret_file, credentials_file, ca_cert_file) = (
         placed(&mut keys, "secret_file"),
         placed(&mut keys, "credentials_file"),
+        placed(&mut keys, "ca_cert_file"),
     );
     if url.is_none() && !keys.has("url") {
         let hint = "name the repository: `git: {url: \"https://git.example.org/ops.git\"}`";
@@ -72,6 +76,7 @@ pub(super) fn git(fields: &mut Fields<'_>) -> Option<Git> {
         url: url?,
         revision,
         secret_file,
+        ca_cert_file,
         credentials_file,
     })
 }

@@ -50,6 +50,7 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
     let file = file.map(look::file_of_rows).transpose()?;
     let request = MetricsRequest {
         query: query(args)?,
+        sql: None,
         condition: args.condition.clone(),
         having: args.having.clone(),
         shows_change: args.compare.is_some() && !args.measures.is_empty(),

@@ -87,7 +87,7 @@ pub(crate) fn ask(sql: &str) -> Result<Ask, SqlError> {
         "unlisten" => Ok(Ask::Nothing("UNLISTEN")),
         first if ABOUT_STATEMENTS.contains(&first) => {
             let message = format!("{} is not offered here", first.to_uppercase());
-            Err(SqlError::new(NOT_OFFERED, message).hint("ask with one SELECT"))
+            Err(SqlError::new(NOT_OFFERED, message).hint("ask with one SELECT; psql declares a cursor where FETCH_COUNT is set, until `\\unset FETCH_COUNT`"))
         }
         "" => Err(SqlError::new(SYNTAX, "there is no statement")),
         _ => Err(read_only(sql)),

@@ -12,14 +12,22 @@ use super::{ResolveError, metrics};
 /// # Errors
 /// A text that is not one `SELECT` of fields of one metrics view, and a part that queries don't have.
 pub fn read(sql: &str, is_measure: impl Fn(&str, &str) -> bool) -> Result<Query, ResolveError> {
-    let json = query(sql, &is_measure).map_err(|message| ResolveError::MetricsSql {
+    let json = read_json(sql, is_measure)?;
+    Query::from_json(&json).map_err(|error| metrics::refused(error).into())
+}
+
+/// Reads the JSON form of a metrics query from SQL, as [`read`] does.
+///
+/// # Errors
+/// A text that is not one `SELECT` of fields of one metrics view, and a part that queries don't have.
+pub fn read_json(sql: &str, is_measure: impl Fn(&str, &str) -> bool) -> Result<Value, ResolveError> {
+    query(sql, &is_measure).map_err(|message| ResolveError::MetricsSql {
         message: format!("`metrics_sql`: {message}"),
         hint: Some(
             "it selects fields of one metrics view, as in `SELECT carrier, flights FROM delays WHERE origin = 'JFK'`"
                 .to_owned(),
         ),
-    })?;
-    Query::from_json(&json).map_err(|error| metrics::refused(error).into())
+    })
 }
 
 fn query(sql: &str, is_measure: &dyn Fn(&str, &str) -> bool) -> Result<Value, String> {

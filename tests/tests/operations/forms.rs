@@ -175,8 +175,22 @@ async fn s_api25_a_limit_is_marked_in_each_form_and_files_have_safe_names() {
         csv.header("content-disposition"),
         Some("attachment; filename=\"plain.csv\"")
     );
-    let all = rows(&served, "plain", &[("accept", "text/csv")]).await;
-    assert_eq!(all.header("watershed-truncated"), None);
+    for media in ["text/csv", SHEET, PARQUET] {
+        let accept = [("accept", media)];
+        let cut = served.client.send("GET", &path, &accept, None).await;
+        assert_eq!(cut.header("watershed-truncated"), Some("true"), "{media}");
+        let all = rows(&served, "plain", &accept).await;
+        assert_eq!(all.header("watershed-truncated"), None, "{media}");
+        // As many as there are is no cut.
+        let number = served
+            .client
+            .get(&format!("{SHOP}/resources/model/plain/rows"))
+            .await;
+        let number = number.json()["rows"].as_array().map_or(0, Vec::len);
+        let exact = path.replace("limit=2", &format!("limit={number}"));
+        let exact = served.client.send("GET", &exact, &accept, None).await;
+        assert_eq!(exact.header("watershed-truncated"), None, "{media}");
+    }
     let refused = rows(&served, "plain", &[("accept", "text/html")]).await;
     assert_eq!(refused.status, 406);
     let hint = refused.json()["hint"].as_str().unwrap_or_default().to_owned();

@@ -206,6 +206,63 @@ async fn s_api10_a_number_beyond_its_bound_is_refused_with_the_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s_api41_a_query_in_sql_is_the_same_query() {
+    let place = Place::new(&[]);
+    let served = Served::new(&place).await;
+    let path = format!("{SHOP}/metrics/delays/query");
+    let ask = async |body: Value| served.client.post(&path, &body).await;
+    let query = json!({"dimensions": [{"name": "origin"}], "measures": [{"name": "flights"}],
+        "sort": [{"name": "origin", "desc": true}], "limit": 2});
+    let sql = "SELECT origin, flights FROM delays ORDER BY origin DESC LIMIT 2";
+    let (as_json, as_sql) = (ask(json!({"query": query})).await, ask(json!({"sql": sql})).await);
+    assert_eq!(as_sql.status, 200, "{}", as_sql.json());
+    assert_eq!(as_sql.json()["rows"], as_json.json()["rows"]);
+    assert!(
+        as_sql.json()["rows"]
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty())
+    );
+    let compared = ask(
+        json!({"shows_change": true, "query": {"measures": [{"name": "flights"}],
+        "time_range": {"start": "2024-01-01T00:00:00Z", "end": "2024-02-01T00:00:00Z"},
+        "comparison_time_range": {"start": "2023-01-01T00:00:00Z", "end": "2023-02-01T00:00:00Z"}}}),
+    );
+    let compared = compared.await.json();
+    let columns = compared["columns"].as_array().into_iter().flatten();
+    let columns: Vec<_> = columns.map(|column| column["name"].clone()).collect();
+    assert_eq!(
+        columns,
+        ["flights", "flights_before", "flights_change"],
+        "{compared}"
+    );
+    for (body, said) in [
+        (json!({"sql": "SELECT * FROM delays"}), "name the fields"),
+        (
+            json!({"query": {"measures": ["flights"], "where": "origin = 'JFK'"}}),
+            "where: expected a mapping",
+        ),
+        (json!({"sql": "SELECT flights FROM late"}), "`sql` reads `late`"),
+        (json!({"sql": "SELECT origin FROM delays, late"}), "metrics view"),
+        (
+            json!({"sql": "SELECT flights FROM read_csv('/etc/passwd')"}),
+            "metrics view",
+        ),
+        (
+            json!({"sql": sql, "query": {"limit": 1}}),
+            "two forms of one query",
+        ),
+        (json!({"sql": "x".repeat(9_000)}), "at most 8192 bytes"),
+    ] {
+        let refused = ask(body.clone()).await;
+        let problem = refused.json();
+        assert_eq!(refused.status / 100, 4, "{body}: {problem}");
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains(said), "{body}: {problem}");
+    }
+    served.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s_api6_a_hint_that_names_an_operation_is_a_call_that_can_be_made() {
     let place = Place::new(&[]);
     let served = Served::new(&place).await;

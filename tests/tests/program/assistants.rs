@@ -1,10 +1,12 @@
 //! Tools for assistants: over HTTP, on pipes, and by the clients that people have.
 
+mod mending;
 mod official;
 mod piped;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -63,7 +65,14 @@ struct Service {
 
 impl Service {
     fn begin() -> Self {
+        Self::of(Path::new("shop"))
+    }
+
+    /// A service of the project in a folder.
+    fn of(folder: &Path) -> Self {
         let project = Sandbox::with(PROJECT);
+        let folder = format!("project: {}", folder.display());
+        project.edit("server.yaml", "project: shop", &folder);
         let tokens = ROLES.map(|(role, _)| {
             // The audit log of a service is for those who may do everything everywhere.
             let granted = format!("{}={role}", if role == "admin" { "*" } else { "shop" });
@@ -535,6 +544,10 @@ fn s_api30_promtool_has_nothing_to_say_of_the_page_of_numbers() {
             "{page}"
         );
         assert!(page.contains("watershed_failed{instance=\"shop\""), "{page}");
+        assert!(
+            page.contains("watershed_engine_file_bytes{instance=\"shop\""),
+            "{page}"
+        );
         assert_eq!(page.matches("# TYPE watershed_up gauge").count(), 1, "{page}");
         assert_eq!(
             page.contains("watershed_resource_failed"),
@@ -562,4 +575,21 @@ fn s_api30_promtool_has_nothing_to_say_of_the_page_of_numbers() {
         );
     }
     assert_eq!(service.serving.ask("GET", "/metrics?resource=1", &bearer).0, 400);
+}
+
+#[test]
+fn s_api41_descriptions_have_the_columns_and_types_that_they_promise() {
+    let service = Service::begin();
+    let described = |tool: &str, given: Value| {
+        let answer = service.call("read", tool, given);
+        answer["result"]["structuredContent"].clone()
+    };
+    let model = described("describe_resource", json!({"kind": "model", "name": "orders"}));
+    let columns = json!([{"name": "id", "type": "BIGINT"}, {"name": "country", "type": "VARCHAR"}]);
+    assert_eq!(model["columns"], columns, "{model}");
+    let api = described("describe_resource", json!({"kind": "api", "name": "top"}));
+    assert_eq!(api["columns"], Value::Null, "{api}");
+    let view = described("describe_metrics", json!({"view": "sales"}));
+    assert_eq!(view["dimensions"][0]["type"], "VARCHAR", "{view}");
+    assert_eq!(view["measures"][0]["type"], "BIGINT", "{view}");
 }

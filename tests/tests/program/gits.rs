@@ -1,15 +1,21 @@
 //! Projects from git: fetched at the start, by `checkout` and by signed webhooks, and left as they were by what fails.
 
 use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use base64::Engine as _;
 use ring::hmac;
+use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 use crate::serving::Serving;
+use crate::tls::certified;
 
 const SECRET: &str = "a-secret-of-more-than-16-signs";
 
@@ -81,6 +87,88 @@ fn service() -> (Sandbox, Upstream) {
     );
     sandbox.write("server.yaml", &configuration);
     (sandbox, upstream)
+}
+
+/// Name and password for the server of the repository.
+const CREDENTIALS: &str = "ann:a-password-of-ann";
+
+/// Serves the files of a folder over HTTPS, to whoever has the credentials. Returns its port and its certificate.
+fn web(folder: &Path) -> (u16, String) {
+    let (certificate, config) = certified(&["localhost"]);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let folder = folder.to_owned();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (config, folder) = (Arc::clone(&config), folder.clone());
+            std::thread::spawn(move || {
+                let connection = ServerConnection::new(config).expect("a connection");
+                // Whoever does not trust it goes away.
+                let _ = send_file(StreamOwned::new(connection, stream), &folder);
+            });
+        }
+    });
+    (port, certificate)
+}
+
+fn send_file(mut stream: StreamOwned<ServerConnection, TcpStream>, folder: &Path) -> io::Result<()> {
+    let mut head = BufReader::new(&mut stream).lines().map_while(Result::ok);
+    let head: Vec<String> = head.by_ref().take_while(|line| !line.is_empty()).collect();
+    let path = head.first().and_then(|line| line.split([' ', '?']).nth(1));
+    let basic = format!(
+        "Basic {}",
+        base64::engine::general_purpose::STANDARD.encode(CREDENTIALS)
+    );
+    let is_let_in = head.iter().any(|line| line.ends_with(&basic));
+    let content = fs::read(folder.join(path.unwrap_or_default().trim_start_matches('/')));
+    let (status, content) = match content {
+        _ if !is_let_in => ("401 Unauthorized", Vec::new()),
+        Ok(content) => ("200 OK", content),
+        Err(_) => ("404 Not Found", Vec::new()),
+    };
+    let length = content.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    )?;
+    stream.write_all(&content)?;
+    stream.conn.send_close_notify();
+    stream.flush()
+}
+
+#[test]
+fn s_api46_a_repository_is_fetched_over_https_from_a_server_that_is_trusted_by_its_certificate_alone() {
+    let (sandbox, upstream) = service();
+    upstream.git(&["--git-dir=../ops.git", "update-server-info"]);
+    let (port, certificate) = web(&sandbox.path().join("upstream"));
+    sandbox.write("own.pem", &certificate);
+    for (file, text) in [("good", CREDENTIALS), ("bad", "ann:another")] {
+        sandbox.write(file, text);
+        fs::set_permissions(sandbox.path().join(file), fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
+    let configure = |more: &str| {
+        let configuration = format!(
+            "listen: 127.0.0.1:0\nstate: state\ninstances:\n  ops: {{git: {{url: \"https://localhost:{port}/ops.git\", revision: main{more}}}}}\n"
+        );
+        sandbox.write("server.yaml", &configuration);
+    };
+    for refused in [
+        ", credentials_file: good",
+        ", credentials_file: bad, ca_cert_file: own.pem",
+        ", ca_cert_file: own.pem",
+    ] {
+        configure(refused);
+        let mut serving = Serving::begin(&sandbox, &["serve", "-c", "server.yaml"]);
+        let said = serving.line("can't be fetched");
+        assert!(!said.contains("a-password-of-ann"), "{said}");
+        assert!(
+            !sandbox.path().join("state/git/ops/ops/models").exists(),
+            "{refused}"
+        );
+    }
+    configure(", credentials_file: good, ca_cert_file: own.pem");
+    let serving = begin(&sandbox);
+    assert!(model(&serving).contains("SELECT 1"));
 }
 
 const OPS: &str = "/v1/instances/ops";

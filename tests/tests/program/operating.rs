@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::going::Going;
 use crate::sandbox::{Said, Sandbox};
+use crate::serving::Serving;
 
 const TABLE: &str = "-- @materialize: true\n";
 /// Longer than any test waits.
@@ -424,4 +425,41 @@ fn a_run_by_cron_leaves_its_numbers_for_prometheus() {
         "{}",
         said.stderr
     );
+}
+
+#[test]
+fn the_time_of_the_last_success_goes_on_while_all_is_well_and_stands_while_something_fails() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/a.sql", "-- @materialize: true\nSELECT 1 AS n\n"),
+    ]);
+    let service = Serving::begin(&project, &["start", "--listen=127.0.0.1:0"]);
+    let success = |page: &str| metric(page, "watershed_last_success_timestamp_seconds", &[]);
+    // The first page on which as many have failed, and nothing waits or runs.
+    let page = |failed: f64| {
+        loop {
+            let (_, _, page) = service.ask("GET", "/metrics", "");
+            let rests = metric(&page, "watershed_running", &[]) == Some(0.0);
+            if rests && metric(&page, "watershed_failed", &[]) == Some(failed) && success(&page).is_some() {
+                return page;
+            }
+            std::thread::yield_now();
+        }
+    };
+    let first = success(&page(0.0));
+    let later = loop {
+        let later = success(&page(0.0));
+        if later > first {
+            break later;
+        }
+    };
+    project.edit("models/a.sql", "1 AS n", "nope AS n");
+    let failed = success(&page(1.0));
+    assert!(
+        failed >= first && failed <= later.map(|at| at + 60.0),
+        "{first:?} {failed:?}"
+    );
+    assert_eq!(success(&page(1.0)), failed, "the time stands");
+    project.edit("models/a.sql", "nope AS n", "2 AS n");
+    assert!(success(&page(0.0)) > failed);
 }

@@ -215,6 +215,8 @@ fn s_api27_psql_reads_what_a_token_may_ask_and_nothing_else() {
         out.is_empty() && said.contains("42501") && said.contains("query"),
         "{out}{said}"
     );
+    // A tool that tries its connection gets its answer all the same.
+    assert_eq!(host.ask(&plain, "one", &["SELECT 1"]).0, "1\n");
     // A token for other operations, or for some resources, asks nothing.
     for more in [r#", "operations": ["stats"]"#, r#", "select": ["few"]"#] {
         let narrow = host.holder("narrow", r#"{"one": "read+query"}"#, more);

@@ -14,6 +14,9 @@ pub struct ExportDocument {
     pub rows: Option<u64>,
     /// Size of the file, in bytes.
     pub bytes: u64,
+    /// True if a limit has cut rows off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 impl ExportDocument {

@@ -470,15 +470,19 @@ form!(EmptyTrash, TrashEmpty, TrashDocument, |self, _at| {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MetricsQueryForm")]
 pub struct MetricsQuery {
-    /// Query in its JSON form, without the name of the metrics view.
+    /// Query in its JSON form, without the name of the metrics view. Its keys are `dimensions`, `measures`, `time_range` and `comparison_time_range` (each an object with `expression`, as `2024-07`, `P7D` for the last days up to the latest row or `P1M as of 2024-07-01`, or with `start` and `end`), `time_zone` (UTC unless set: days, months and years are those of this zone), `sort`, `limit`, `offset`, `pivot_on`, `spine` and `totals`.
+    #[serde(default)]
     pub query: Map<String, Value>,
+    /// Query as SQL over the metrics view, in the place of `query`; null for none.
+    #[serde(default)]
+    pub sql: Option<String>,
     /// SQL condition on the rows before aggregation; null for all rows.
     #[serde(default, rename = "where")]
     pub condition: Option<String>,
     /// SQL condition on the groups after aggregation; null for all groups.
     #[serde(default)]
     pub having: Option<String>,
-    /// True to add, for each measure, its value in the comparison range and the relative change.
+    /// True to add, for each measure, its value in the query's `comparison_time_range` and the relative change.
     #[serde(default)]
     pub shows_change: bool,
     /// Explore or canvas whose rules apply too, as `kind/name`; null for the view alone.
@@ -497,6 +501,7 @@ form!(MetricsQuery, Metrics, MetricsDocument, |self, at| {
     query.insert("metrics_view".to_owned(), Value::String(at.plain_name()));
     MetricsRequest {
         query: Value::Object(query),
+        sql: self.sql,
         condition: self.condition,
         having: self.having,
         shows_change: self.shows_change,

@@ -11,6 +11,9 @@ pub struct MetricsViewsDocument {
     pub schema: String,
     /// Metrics views that the caller may ask.
     pub metrics_views: Vec<MetricsViewEntry>,
+    /// Number of resources that wait to run or run, after which there may be more views; absent if there is none.
+    #[serde(default, skip_serializing_if = "super::own::is_zero")]
+    pub unsettled: u64,
 }
 
 impl MetricsViewsDocument {

@@ -533,7 +533,7 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
             one(
                 "include",
                 texts(),
-                "What is added: `spec`, `state`, `checks` (results of a service's checks).",
+                "What is added: `spec`, `state`, `checks` (results of a service's checks), `columns` (of the table, with the engine's types).",
             ),
             one(
                 "fields",

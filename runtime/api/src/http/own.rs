@@ -25,6 +25,14 @@ pub struct Page {
     pub next: Option<String>,
     /// Token from which to watch for changes, so that a reader of all pages misses no change in between.
     pub watch: String,
+    /// Number of resources that wait to run or run, which may change this list, of one by `health` or `phase`; absent if there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsettled: u64,
+}
+
+/// Returns true for none.
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Page {

@@ -72,13 +72,16 @@ pub const LIST_RESOURCES: Tool = Tool {
     )
 };
 /// Shows one resource.
-pub const DESCRIBE_RESOURCE: Tool = tool(
-    "describe_resource",
-    Effect::Reads,
-    WHOLE,
-    "Shows one resource: health, refs, files, error, last run, and for a model its table with columns and types. \
-     For the measures of a metrics view use `describe_metrics`. Example: {\"kind\": \"model\", \"name\": \"orders\"}.",
-);
+pub const DESCRIBE_RESOURCE: Tool = Tool {
+    fixed: &[("include", "columns")],
+    ..tool(
+        "describe_resource",
+        Effect::Reads,
+        WHOLE,
+        "Shows one resource: health, refs, files, error, last run, and for a model its table with columns and types. \
+         For the measures of a metrics view use `describe_metrics`. Example: {\"kind\": \"model\", \"name\": \"orders\"}.",
+    )
+};
 /// Lists metrics views.
 pub const LIST_METRICS: Tool = tool(
     "list_metrics",
@@ -101,9 +104,9 @@ pub const QUERY_METRICS: Tool = tool(
     "query_metrics",
     Effect::Reads,
     ROWS,
-    "Answers a question to a metrics view; names are those of `describe_metrics`, whose examples show the form. Prefer it to SQL. \
-     Example: {\"view\": \"sales\", \"query\": {\"dimensions\": [{\"name\": \"country\"}], \"measures\": [{\"name\": \"revenue\"}], \
-     \"sort\": [{\"name\": \"revenue\", \"desc\": true}], \"time_range\": {\"expression\": \"P1M\"}}}.",
+    "Answers a question to a metrics view, as `query` or `sql`; names are those of `describe_metrics`. Prefer it to `query_sql`. \
+     Days are of UTC unless `time_zone` says. Examples: {\"view\": \"sales\", \"query\": {\"measures\": [{\"name\": \"revenue\"}], \
+     \"time_range\": {\"expression\": \"2024-07\"}}, \"where\": \"country = 'DE'\"}, {\"view\": \"sales\", \"sql\": \"SELECT country, revenue FROM sales\"}.",
 );
 /// Lists APIs.
 pub const LIST_APIS: Tool = tool(
@@ -239,8 +242,8 @@ pub const CHECK_FILES: Tool = tool(
     "check_files",
     Effect::Reads,
     FILES,
-    "Judges texts as if they were saved, and changes nothing: all mistakes of the project with them in place. Try an edit here \
-     before `write_file`; null is a file deleted. Example: {\"files\": {\"models/orders.sql\": \"SELECT 1 AS id\"}}.",
+    "Judges texts as if they were saved, and changes nothing: all mistakes of the project with them in place, but for names of \
+     tables and columns that the engine alone knows, which the build looks up. Try an edit here before `write_file`; null is a file deleted. Example: {\"files\": {\"models/orders.sql\": \"SELECT 1 AS id\"}}.",
 );
 /// Writes a file.
 pub const WRITE_FILE: Tool = tool(

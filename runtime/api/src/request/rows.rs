@@ -126,6 +126,9 @@ pub struct AnswerOptions {
 pub struct MetricsRequest {
     /// Query in its JSON form.
     pub query: Value,
+    /// Query as SQL over the view, in the place of all of the JSON form but the view's name; none for the JSON form.
+    #[serde(default)]
+    pub sql: Option<String>,
     /// SQL condition on the rows before aggregation; none for all rows.
     pub condition: Option<String>,
     /// SQL condition on the groups after aggregation; none for all groups.

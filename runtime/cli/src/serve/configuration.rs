@@ -327,6 +327,10 @@ impl<'f> Reading<'f> {
                 .map_or("HEAD", |revision| &revision.text)
                 .to_owned(),
             credentials,
+            authorities: git.ca_cert_file.as_ref().and_then(|file| {
+                self.read_file(file)?;
+                Some(self.path(file))
+            }),
             secret: git.secret_file.as_ref().and_then(|file| self.secret(file)),
             folder: project.parent()?.to_owned(),
         })

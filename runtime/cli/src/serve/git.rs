@@ -48,6 +48,8 @@ pub(super) struct Origin {
     pub(super) revision: String,
     /// Name and password for the server, with a colon between; none for a public repository.
     pub(super) credentials: Option<String>,
+    /// File of certificates of trusted authorities; none for those of the system.
+    pub(super) authorities: Option<PathBuf>,
     /// Secret of webhooks; none if none are taken.
     pub(super) secret: Option<String>,
     /// Folder of the instance in the service's state.
@@ -340,6 +342,9 @@ impl Inner {
             let header = format!("Authorization: Basic {}", STANDARD.encode(credentials));
             settings.push(("http.extraHeader", header));
         }
+        if let Some(authorities) = &self.origin.authorities {
+            settings.push(("http.sslCAInfo", shown(authorities)));
+        }
         let mut environment: Vec<(String, String)> = [
             ("HOME", shown(&self.origin.folder)),
             ("LC_ALL", "C".to_owned()),
@@ -438,6 +443,7 @@ mod tests {
             url: "https://git.example.org/ops.git".to_owned(),
             revision: "main".to_owned(),
             credentials: Some("ann:secret-of-ann".to_owned()),
+            authorities: None,
             secret: secret.map(str::to_owned),
             folder: PathBuf::from("/state/ops"),
         };

@@ -236,6 +236,7 @@ CREATE MACRO _pg_current_user() AS (SELECT min(usr) FROM seen.session);
 CREATE MACRO _pg_session_user() AS (SELECT min(usr) FROM seen.session);
 CREATE MACRO _pg_current_role() AS (SELECT min(usr) FROM seen.session);
 CREATE MACRO _pg_user() AS (SELECT min(usr) FROM seen.session);
+CREATE MACRO _pg_array_remove(items, gone) AS list_filter(items, lambda item: item IS DISTINCT FROM gone);
 CREATE MACRO _pg_current_schema() AS 'main';
 CREATE MACRO _pg_current_schemas(implicit) AS if(implicit, ['pg_catalog', 'main'], ['main']);
 CREATE MACRO _pg_current_setting(s) AS (SELECT min(setting) FROM pg_settings own WHERE lower(own.name) = lower(s)),

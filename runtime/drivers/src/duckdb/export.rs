@@ -18,7 +18,7 @@ use super::failure::{Source, classify};
 use super::parameters;
 use super::query::{begin_reading, ended, put_attributes};
 use super::schema;
-use super::sys::{Answer, Shape, StatementKind};
+use super::sys::{Answer, RawError, Shape, StatementKind};
 use super::transaction::{Work, disk_full};
 use crate::crash;
 use crate::olap::{
@@ -55,16 +55,20 @@ fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
     let part = Part::beside(&target.file)?;
     put_attributes(work, &export.query.attributes)?;
     work.run("BEGIN TRANSACTION READ ONLY", &[])?;
-    let copied = copy(work, export, &part);
+    let copied = copy(work, export, &part).and_then(|rows| Ok((rows, is_cut(work, export, rows)?)));
     work.roll_back();
-    let rows = copied?;
+    let (rows, truncated) = copied?;
     crash::point("drivers::export::before");
     let bytes = part.put_in_place(target).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => ExportError::Exists(export.file.clone()),
         _ => unwritable(&export.file, &error),
     })?;
     crash::point("drivers::export::after");
-    Ok(Exported { rows, bytes })
+    Ok(Exported {
+        rows,
+        bytes,
+        truncated,
+    })
 }
 
 /// Writes the part file. Returns the number of rows.
@@ -133,6 +137,23 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
         put_above(&export.layout.above, &part.0).map_err(|error| unwritable(&export.file, &error))?;
     }
     Ok(schema::count(&rows))
+}
+
+/// Returns true if a query has more rows than the file, which is asked only if the file has as many as the limit allows.
+fn is_cut(work: &Work<'_>, export: &Export, rows: Option<u64>) -> Result<bool, ExportError> {
+    let Some(limit) = export.query.limit.filter(|limit| rows == Some(*limit)) else {
+        return Ok(false);
+    };
+    let sql = sole_statement(&export.query.sql)?;
+    let fail = |raw: RawError| work.fail(&raw, Some(Source { prefix: "", sql }));
+    let more = format!("SELECT 1 FROM ({sql}\n) LIMIT 1 OFFSET {limit}");
+    let more = work.connection().prepare(&more).map_err(fail)?;
+    let values = parameters::Values::of(&more, &export.query.parameters)?;
+    let more = more
+        .run(&values.params())
+        .and_then(Answer::collect)
+        .map_err(fail)?;
+    Ok(!more.is_empty())
 }
 
 /// Returns the columns of an answer as SQL, with an apostrophe before texts that a spreadsheet would execute.

@@ -107,6 +107,8 @@ pub struct Exported {
     pub rows: Option<u64>,
     /// Size of the file in bytes.
     pub bytes: u64,
+    /// True if the query has more rows than its limit.
+    pub truncated: bool,
 }
 
 /// The error of an export. No partial file remains, and an existing file stays as it was.

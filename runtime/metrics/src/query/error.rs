@@ -134,7 +134,7 @@ impl<'p> At<'p> {
 }
 
 /// The largest number of names in a hint.
-const MOST_NAMES: usize = 12;
+const MOST_NAMES: usize = 16;
 
 /// Returns a hint that lists the known names; none if there are none.
 pub(super) fn choice(known: &[&str]) -> Option<String> {

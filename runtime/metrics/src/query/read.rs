@@ -293,7 +293,16 @@ fn spine(block: &Block<'_>, at: &At<'_>) -> Result<Option<Spine>, QueryError> {
 }
 
 fn condition(block: &Block<'_>, key: &str, at: &At<'_>) -> Result<Option<Filter>, QueryError> {
-    let read = |value| filter(value, &at.key(key), 0);
+    let at = at.key(key);
+    let read = |value: &Value| match value {
+        Value::String(_) => Err(QueryError {
+            hint: Some(format!(
+                "a condition in SQL stands beside the query, as its own `{key}`"
+            )),
+            ..at.error(Code::WrongType, "expected a mapping, not text")
+        }),
+        value => filter(value, &at, 0),
+    };
     block.said(key).map(read).transpose()
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_api::documents::{Health, Phase, ResourceDocument};
 use watershed_api::http::Page;
@@ -22,12 +23,14 @@ use super::service::Open;
 use super::token::{Place, Token, sign};
 use super::visibility::Visibility;
 use super::words;
+use crate::columns::described;
 use crate::instance::Instance;
 use crate::out::without_secrets;
 use crate::projection::{Projection, Slot, Table};
 use crate::report::hints::nearest;
 use crate::report::kinds::{self, PROJECT_PARSER, checks};
 use crate::report::{Entry, Hidden, names};
+use crate::service::problems::of_query;
 
 /// The kind of managed resources, whose name selects a tree.
 pub(super) const MANAGED: &str = watershed_reconcilers::managed::KIND;
@@ -287,7 +290,18 @@ pub(super) async fn page(
         body.extend(format!(",\"next\":\"{}\"", next.write(catalog)).as_bytes());
     }
     let watch = Token { after: None, ..first };
-    body.extend(format!(",\"watch\":\"{}\"}}", watch.write(catalog)).as_bytes());
+    body.extend(format!(",\"watch\":\"{}\"", watch.write(catalog)).as_bytes());
+    // Counting looks at all resources, as such a list does.
+    let is_of_standing = !words.filter.health.is_empty() || !words.filter.phase.is_empty();
+    let unsettled = if is_of_standing {
+        open.instance.unsettled()
+    } else {
+        0
+    };
+    if unsettled > 0 {
+        body.extend(format!(",\"unsettled\":{unsettled}").as_bytes());
+    }
+    body.push(b'}');
     Ok(body)
 }
 
@@ -323,14 +337,16 @@ pub(super) async fn one(
     words: Value,
     visibility: Visibility,
 ) -> Result<Arc<[u8]>, Problem> {
-    let look: Look = words::form(words)?;
+    let mut look: Look = words::form(words)?;
+    let has_columns = look.include.iter().any(|it| it == "columns");
+    look.include.retain(|it| it != "columns");
     if let Some(wrong) = look
         .include
         .iter()
         .find(|it| !matches!(it.as_str(), "spec" | "state" | "checks"))
     {
         let problem = Problem::new(Code::BadArgument, format!("`include` takes no `{wrong}`"));
-        return Err(problem.hint("it takes `spec`, `state` and `checks`"));
+        return Err(problem.hint("it takes `spec`, `state`, `checks` and `columns`"));
     }
     let is_part = !look.include.is_empty() && !visibility.shows_specs();
     if is_part && !(look.include == ["spec"] && is_offered(&kind.to_lowercase())) {
@@ -350,10 +366,32 @@ pub(super) async fn one(
         }
         false => bytes,
     };
+    let bytes = match has_columns {
+        true => {
+            let mut value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            value["columns"] = columns(open, &row).await?;
+            serde_json::to_vec(&value).unwrap_or_default().into()
+        }
+        false => bytes,
+    };
     Ok(match look.fields.is_empty() {
         true => bytes,
         false => only(&bytes, &look.fields),
     })
+}
+
+/// Returns names and types of the columns of a resource's table; null if it has none.
+async fn columns(open: &Open, row: &Row) -> Result<Value, Problem> {
+    let Some(table) = kinds::output(row) else {
+        return Ok(Value::Null);
+    };
+    let cancel = CancellationToken::new();
+    let named = described(&open.instance.engine, &[table.to_ascii_lowercase()], &cancel).await;
+    let named = named.map_err(|error| of_query(&error))?;
+    let columns = named.into_iter().flat_map(|(_, columns)| columns);
+    Ok(columns
+        .map(|(name, data_type)| json!({ "name": name, "type": data_type }))
+        .collect())
 }
 
 /// Returns the document and the row of one resource.

@@ -15,7 +15,7 @@ use watershed_drivers::olap::{Existing, Export, ExportError, FileFormat, Layout,
 use watershed_drivers::volume::Bytes;
 
 use super::answers::of_type;
-use super::sent_file;
+use super::{form, sent_file};
 use crate::service::problems::of_query;
 
 /// Most bytes of a file that is made for an answer.
@@ -28,20 +28,25 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct MadeFile {
     file: File,
     bytes: u64,
+    truncated: bool,
 }
 
 impl MadeFile {
-    /// Opens a file and removes its name.
+    /// Opens a file and removes its name. `truncated` says whether a limit has cut its rows off.
     ///
     /// # Errors
     /// When the file can't be read.
-    pub(super) async fn take(path: &Path) -> Result<Self, Problem> {
+    pub(super) async fn take(path: &Path, truncated: bool) -> Result<Self, Problem> {
         let opened = File::open(path).await;
         // What is open stays until it is read.
         let _ = fs::remove_file(path).await;
         let file = opened.map_err(|error| unreadable(&error))?;
         let bytes = file.metadata().await.map_err(|error| unreadable(&error))?.len();
-        Ok(Self { file, bytes })
+        Ok(Self {
+            file,
+            bytes,
+            truncated,
+        })
     }
 
     /// Returns the file as a response.
@@ -49,6 +54,9 @@ impl MadeFile {
         let mut response = of_type(media, sent_file::body(self.file, ()));
         let length = HeaderValue::from(self.bytes);
         response.headers_mut().insert(CONTENT_LENGTH, length);
+        if self.truncated {
+            response.headers_mut().extend(form::truncated());
+        }
         response
     }
 }
@@ -100,8 +108,8 @@ pub(super) async fn make(
         let message = format!("the file has more than {}", Bytes(MOST_BYTES));
         return Err(Problem::new(Code::BadArgument, message).hint("set a limit, or ask for CSV or Arrow"));
     }
-    made.map_err(|error| problem(&error))?;
-    MadeFile::take(&export.file).await
+    let made = made.map_err(|error| problem(&error))?;
+    MadeFile::take(&export.file, made.truncated).await
 }
 
 /// Returns the size of all files in a folder; 0 if it can't be read.

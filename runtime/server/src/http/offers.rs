@@ -1,15 +1,21 @@
 //! Metrics views and APIs that a caller may ask, as the policies let the caller see them.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 use watershed_api::Problem;
 use watershed_api::http::offers::{
     ApiEntry, ApisDocument, ExampleDocument, FieldDocument, MetricsViewDocument, MetricsViewEntry,
     MetricsViewsDocument,
 };
 use watershed_core::Row;
+use watershed_drivers::olap;
 use watershed_metrics::Query;
 use watershed_proto::MetricsViewSpec;
 use watershed_reconcilers::{api, metrics_view};
+use watershed_resolvers::Prepared;
 use watershed_resolvers::metrics::{Offered, Question};
 
 use super::caller::Caller;
@@ -21,6 +27,10 @@ use crate::service::questions::{Asking, Entries, Moment, viewer};
 
 /// The rows of an example that ranks.
 const RANKED: u64 = 10;
+/// The rows of an example over time: a year of months.
+const LAST: u64 = 12;
+/// Time limit for the types of a view's fields.
+const TYPES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Lists the metrics views that a caller may ask. Those that a policy closes, or that were never valid, are left out.
 pub(super) async fn metrics_views(
@@ -52,6 +62,7 @@ pub(super) async fn metrics_views(
     let document = MetricsViewsDocument {
         schema: MetricsViewsDocument::SCHEMA.to_owned(),
         metrics_views,
+        unsettled: open.instance.unsettled(),
     };
     Ok(without_secrets(document, &asking.secrets))
 }
@@ -162,19 +173,69 @@ pub(super) async fn metrics_view(
         examples: Vec::new(),
     };
     document.examples = examples(&document, spec);
+    let types = types(&asking, entries, caller, &document, spec).await;
+    for field in document.dimensions.iter_mut().chain(&mut document.measures) {
+        field.data_type = field.data_type.take().or_else(|| types.get(&field.name).cloned());
+    }
     Ok(without_secrets(document, &asking.secrets))
+}
+
+/// Returns the types of fields as the engine tells them without reading rows. Measures that ask for more than a name have none,
+/// and no field has one while the engine does not answer.
+async fn types(
+    asking: &Asking,
+    entries: Entries<'_>,
+    caller: &Caller,
+    view: &MetricsViewDocument,
+    spec: &MetricsViewSpec,
+) -> BTreeMap<String, String> {
+    let named = |fields: &[FieldDocument]| {
+        fields
+            .iter()
+            .map(|one| json!({ "name": one.name }))
+            .collect::<Vec<_>>()
+    };
+    let plain = view.measures.iter().filter(|one| is_plain(spec, &one.name));
+    let plain: Vec<FieldDocument> = plain.cloned().collect();
+    let query = json!({
+        "metrics_view": view.name, "dimensions": named(&view.dimensions), "measures": named(&plain),
+    });
+    let viewer = viewer(caller.user());
+    let asked = async {
+        let query = Query::from_json(&query).ok()?;
+        let planned = asking
+            .views(&entries)
+            .planned(question(&query, &viewer).ok()?)
+            .await
+            .ok()?;
+        let statement = olap::Query {
+            limit: Some(0),
+            timeout: Some(TYPES_WITHIN),
+            ..Prepared::Planned(Box::new(planned)).query()
+        };
+        let cancel = CancellationToken::new();
+        let rows = asking.opened.engine.query(statement, &cancel).await.ok()?;
+        let columns = rows.columns().iter();
+        Some(
+            columns
+                .map(|column| (column.name.clone(), column.data_type.clone()))
+                .collect(),
+        )
+    };
+    asked.await.unwrap_or_default()
+}
+
+/// Returns true for a measure that asks for no more than its name.
+fn is_plain(spec: &MetricsViewSpec, name: &str) -> bool {
+    let measure = spec.measures.iter().find(|one| one.name == name);
+    measure.is_some_and(|one| {
+        one.window.is_none() && one.per_dimensions.is_empty() && !one.r#type.contains("comparison")
+    })
 }
 
 /// Returns questions that run as they stand: a total, a ranking, and a course of time.
 fn examples(view: &MetricsViewDocument, spec: &MetricsViewSpec) -> Vec<ExampleDocument> {
-    // Measures with needs of their own ask for more than a name.
-    let is_plain = |name: &str| {
-        let measure = spec.measures.iter().find(|one| one.name == name);
-        measure.is_some_and(|one| {
-            one.window.is_none() && one.per_dimensions.is_empty() && !one.r#type.contains("comparison")
-        })
-    };
-    let Some(measure) = view.measures.iter().find(|one| is_plain(&one.name)) else {
+    let Some(measure) = view.measures.iter().find(|one| is_plain(spec, &one.name)) else {
         return Vec::new();
     };
     let measures = json!([{ "name": measure.name }]);
@@ -202,9 +263,13 @@ fn examples(view: &MetricsViewDocument, spec: &MetricsViewSpec) -> Vec<ExampleDo
         let smallest = view.smallest_time_grain.as_deref();
         let grain = smallest.filter(is_coarse).unwrap_or("month");
         let query = json!({
-            "dimensions": [{ "name": time, "grain": grain }], "measures": measures, "limit": RANKED,
+            "dimensions": [{ "name": time, "grain": grain }], "measures": measures,
+            "sort": [{ "name": time, "desc": true }], "limit": LAST,
         });
-        list.push(example(format!("{} by {grain}", measure.name), query));
+        list.push(example(
+            format!("{} by {grain}, the latest first", measure.name),
+            query,
+        ));
     }
     list
 }

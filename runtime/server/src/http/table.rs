@@ -59,6 +59,15 @@ pub(super) async fn choose(
     Ok(Some(Table { chosen, name, place }))
 }
 
+/// Returns true if a limit has cut rows off that were written into a file.
+fn is_cut(answer: &Answer) -> bool {
+    match answer {
+        Answer::Metrics(answer) => matches!(&**answer, MetricsAnswer::File(it) if it.truncated),
+        Answer::Call(answer) => matches!(&**answer, CallAnswer::File(it) if it.truncated),
+        _ => false,
+    }
+}
+
 impl Table {
     /// Returns an answer in the chosen form.
     ///
@@ -68,7 +77,7 @@ impl Table {
         let form = self.chosen.form;
         let mut response = match &self.place {
             Some(place) => {
-                let made = MadeFile::take(&place.file(form.extension())).await?;
+                let made = MadeFile::take(&place.file(form.extension()), is_cut(answer)).await?;
                 made.response(self.chosen.media)
             }
             None => self.text(answer)?,

@@ -1,21 +1,19 @@
 //! Catalogs of what callers see, made from the listing of an instance and kept until that changes.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
 use watershed_compilers::sql::{Allowed, guard};
 use watershed_compilers::{SqlError, SqlParser as _, Tree};
-use watershed_dialect::ENGINE;
-use watershed_drivers::olap::{
-    Attribute, Catalog, Olap, Query, QueryError, Relation, Seen, Statement, Statements as _, Value,
-};
+use watershed_drivers::olap::{Attribute, Catalog, Olap, QueryError, Relation, Seen};
 use watershed_locks::Unpoisoned as _;
 use watershed_pgwire::client_type;
 
 use super::oids::{self, Oids};
 use super::{tree, words};
+use crate::columns::described;
 use crate::fenced::Known;
 use crate::http::Entered;
 use crate::report::{Entry, kinds};
@@ -93,70 +91,38 @@ impl Catalogs {
         cancel: &CancellationToken,
     ) -> Result<Vec<Relation>, Problem> {
         let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
-        let outputs: Vec<(&Entry, String)> = live
-            .filter_map(|entry| Some((entry, kinds::output(&entry.row)?)))
+        let outputs: HashMap<String, &Entry> = live
+            .filter_map(|entry| Some((kinds::output(&entry.row)?.to_ascii_lowercase(), entry)))
             .collect();
-        let names: Vec<String> = outputs
-            .iter()
-            .map(|(_, name)| name.to_ascii_lowercase())
-            .collect();
-        let described = describe(engine, &names, cancel).await;
+        let names: Vec<String> = outputs.keys().cloned().collect();
+        let described = described(engine, &names, cancel).await;
         let described = described.map_err(|error| of_query(&error))?;
         let mut relations = Vec::new();
         for (name, columns) in described {
-            let own = outputs.iter().find(|(_, own)| own.eq_ignore_ascii_case(&name));
-            let Some((entry, _)) = own else { continue };
+            let own = outputs.get(&name.to_ascii_lowercase());
+            let Some(entry) = own else { continue };
             relations.push(Relation {
                 oid: self.oids.of(entry.row.uid.0),
                 name,
                 is_view: kinds::is_view(&entry.row),
                 rows: kinds::rows(&entry.row),
-                columns,
+                columns: columns.into_iter().map(attribute).collect(),
             });
         }
         Ok(relations)
     }
 }
 
-/// Asks the engine for the columns of outputs.
-async fn describe(
-    engine: &Arc<dyn Olap>,
-    names: &[String],
-    cancel: &CancellationToken,
-) -> Result<Vec<(String, Vec<Attribute>)>, QueryError> {
-    if names.is_empty() {
-        return Ok(Vec::new());
+/// Returns a column as clients are told it.
+fn attribute((name, data_type): (String, String)) -> Attribute {
+    let told = client_type(&data_type);
+    Attribute {
+        name,
+        oid: told.oid,
+        size: told.size,
+        modifier: told.modifier,
     }
-    let query = Query {
-        timeout: Some(LISTING),
-        ..Query::new(ENGINE.write(&Statement::Described(names)))
-    };
-    let rows = engine.query(query, cancel).await?.collect().await?;
-    let texts = |value: Option<&Value>| -> Vec<String> {
-        match value {
-            Some(Value::List(values)) => values.iter().map(ToString::to_string).collect(),
-            _ => Vec::new(),
-        }
-    };
-    let described = rows.into_iter().filter_map(|row| {
-        let name = row.first()?.to_string();
-        let columns = texts(row.get(1)).into_iter().zip(texts(row.get(2)));
-        let columns = columns.map(|(name, engine)| {
-            let told = client_type(&engine);
-            Attribute {
-                name,
-                oid: told.oid,
-                size: told.size,
-                modifier: told.modifier,
-            }
-        });
-        Some((name, columns.collect()))
-    });
-    Ok(described.collect())
 }
-
-/// Time limit for listing the columns.
-const LISTING: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Returns the statement that the catalog's engine runs for a caller's; none for a statement that is about outputs.
 ///
@@ -165,10 +131,10 @@ const LISTING: std::time::Duration = std::time::Duration::from_secs(30);
 pub(super) fn statement(
     sql: &str,
     catalog: &dyn Catalog,
-    outputs: &BTreeSet<String>,
+    (outputs, all_constant): (&BTreeSet<String>, bool),
     known: &Known,
 ) -> Result<Option<String>, Problem> {
-    let Some(written) = words::about_catalog(sql, catalog, outputs) else {
+    let Some(written) = words::about_catalog(sql, catalog, outputs, all_constant) else {
         return Ok(None);
     };
     let parsed = known.parser.parse(&[&written]).pop();
@@ -233,7 +199,7 @@ mod tests {
         let catalog = watershed_drivers::catalog(&Seen::default()).unwrap();
         let outputs: BTreeSet<String> = ["flights", "pg_views"].map(str::to_owned).into();
         let known = known();
-        let put = |sql: &str| statement(sql, &*catalog, &outputs, &known);
+        let put = |sql: &str| statement(sql, &*catalog, (&outputs, false), &known);
         for (sql, part) in [
             ("SELECT * FROM pg_catalog.pg_class", "pg_class"),
             (
@@ -271,6 +237,14 @@ mod tests {
         ] {
             assert_eq!(put(other), Ok(None), "{other}");
         }
+        // What reads nothing is for those who may not ask the outputs, too.
+        let constant = |sql: &str| statement(sql, &*catalog, (&outputs, true), &known);
+        assert_eq!(
+            constant("SELECT 1 + 1").unwrap().as_deref(),
+            Some("SELECT (1 + 1)")
+        );
+        assert_eq!(constant("SELECT * FROM flights"), Ok(None));
+        assert!(constant("SELECT getenv('HOME')").is_err());
         for refused in [
             "SELECT * FROM pg_class, read_csv('/etc/passwd')",
             "SELECT * FROM pg_class, flights",

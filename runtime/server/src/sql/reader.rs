@@ -37,7 +37,10 @@ impl Reader {
         limit: Option<u64>,
         cancel: &CancellationToken,
     ) -> Result<Option<Answer>, Problem> {
-        if !words::may_be_about_catalog(sql) {
+        // A tool that tries its connection asks a constant, also where its person may not ask the outputs.
+        let all_constant = self.entered.check_query().is_err();
+        let is_constant = all_constant && !words::has_from(sql);
+        if !is_constant && !words::may_be_about_catalog(sql) {
             return Ok(None);
         }
         let instance = self.entered.instance();
@@ -51,7 +54,7 @@ impl Reader {
         let outputs: BTreeSet<String> = outputs.map(|table| table.to_ascii_lowercase()).collect();
         let judging = {
             let (catalog, sql) = (Arc::clone(&catalog), sql.to_owned());
-            move || catalogs::statement(&sql, &*catalog, &outputs, &known)
+            move || catalogs::statement(&sql, &*catalog, (&outputs, all_constant), &known)
         };
         let judged = tokio::task::spawn_blocking(judging).await;
         let judged = judged.map_err(|_| Problem::new(Code::Defect, "the check of the statement panicked"))?;

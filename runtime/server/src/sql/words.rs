@@ -22,7 +22,7 @@ const OF_SESSION: [&str; 6] = [
 
 /// Returns true if a statement has a word that one about the catalog has. Others need no look at the catalog.
 pub(super) fn may_be_about_catalog(sql: &str) -> bool {
-    let has_from = tokens(sql).any(|token| is_word(&token, "from"));
+    let has_from = has_from(sql);
     let mut all = tokens(sql);
     all.any(|token| {
         let name = name(&token);
@@ -42,9 +42,20 @@ pub(super) fn may_be_about_catalog(sql: &str) -> bool {
     })
 }
 
+/// Returns true if a statement reads something.
+pub(super) fn has_from(sql: &str) -> bool {
+    tokens(sql).any(|token| is_word(&token, "from"))
+}
+
 /// Returns a statement about the catalog in words that the engine parses; none for a statement about anything else.
 /// `outputs` has the outputs' names in lower case, which win over unqualified names of the catalog.
-pub(super) fn about_catalog(sql: &str, catalog: &dyn Catalog, outputs: &BTreeSet<String>) -> Option<String> {
+/// With `all_constant`, a statement that reads nothing is one about the catalog too.
+pub(super) fn about_catalog(
+    sql: &str,
+    catalog: &dyn Catalog,
+    outputs: &BTreeSet<String>,
+    all_constant: bool,
+) -> Option<String> {
     let all: Vec<Token<'_>> = tokens(sql).collect();
     let words = Words(&all);
     let has_from = all.iter().any(|token| is_word(token, "from"));
@@ -67,7 +78,7 @@ pub(super) fn about_catalog(sql: &str, catalog: &dyn Catalog, outputs: &BTreeSet
                 || OF_SESSION.contains(&name.as_str()) && all[at].kind == Kind::Word);
         is_qualifier || is_of_session || is_relation()
     });
-    is_about.then(|| written(&words))
+    (is_about || all_constant && !has_from).then(|| written(&words))
 }
 
 /// Writes a statement without the parts of Postgres' language that the engine does not parse or takes for something else.

@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 use crate::sandbox::Sandbox;
 
 /// `watershed mcp` and its pipes.
-struct Piped {
+pub(super) struct Piped {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
-    /// Bytes of results, and the number of calls.
-    read: (usize, usize),
 }
 
 impl Piped {
-    fn begin(project: &Sandbox, more: &[&str]) -> Self {
+    pub(super) fn begin(project: &Sandbox, more: &[&str]) -> Self {
         let mut command = project.command(&[&["mcp"], more].concat());
         let mut child = command
             .stdin(Stdio::piped())
@@ -30,7 +28,6 @@ impl Piped {
             output: BufReader::new(child.stdout.take().expect("it is piped")),
             child,
             next: 0,
-            read: (0, 0),
         };
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
         assert_eq!(
@@ -65,73 +62,20 @@ impl Piped {
     }
 
     /// Calls a tool, and returns its document.
-    fn call(&mut self, tool: &str, given: Value) -> Value {
+    pub(super) fn call(&mut self, tool: &str, given: Value) -> Value {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": given}));
         let document = answer["result"]["structuredContent"].clone();
-        self.read = (self.read.0 + document.to_string().len(), self.read.1 + 1);
         assert_ne!(document, Value::Null, "{tool}: {answer}");
         document
     }
 
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         drop(self.input);
         let mut rest = String::new();
         while self.output.read_line(&mut rest).expect("it ends") > 0 {}
         assert_eq!(rest, "", "standard output has the protocol alone");
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
     }
-}
-
-#[test]
-fn s_api41_an_assistant_mends_a_broken_model_on_pipes() {
-    let project = Sandbox::from_project("flights");
-    project.edit(
-        "models/4_summaries/best_hours.sql",
-        "FROM delays_by_hour",
-        "FROM delays_by_huor",
-    );
-    let mut piped = Piped::begin(&project, &[]);
-    piped.call("run", json!({}));
-    piped.read = (0, 0);
-    let failed = piped.call("list_resources", json!({"health": ["failed"], "kind": ["model"]}));
-    assert_eq!(failed["resources"][0]["name"], "best_hours", "{failed}");
-    let path = failed["resources"][0]["paths"][0]
-        .as_str()
-        .expect("a path")
-        .to_owned();
-    let why = piped.call("explain", json!({"kind": "model", "name": "best_hours"}));
-    assert!(
-        why.to_string().contains("delays_by_hour"),
-        "the nearest name: {why}"
-    );
-    let file = piped.call("read_file", json!({"path": path}));
-    let text = file["text"].as_str().expect("a text").to_owned();
-    let wrong = text.replace("FROM delays_by_huor", "FORM delays_by_hour");
-    let found = piped.call("check_files", json!({"files": {(path.clone()): wrong}}));
-    assert!(
-        !found["diagnostics"].as_array().expect("a list").is_empty(),
-        "{found}"
-    );
-    let right = text.replace("delays_by_huor", "delays_by_hour");
-    let found = piped.call("check_files", json!({"files": {(path.clone()): right}}));
-    assert_eq!(found["diagnostics"], json!([]), "{found}");
-    let written = piped.call(
-        "write_file",
-        json!({"path": path, "text": right, "etag": file["etag"]}),
-    );
-    let ended = piped.call("get_request", json!({"id": written["request"]}));
-    assert_eq!(ended["state"], "done", "{ended}");
-    assert_eq!(ended["document"]["resources"], json!([]), "{ended}");
-    let view = piped.call("describe_metrics", json!({"view": "departures"}));
-    let query = view["examples"][0]["query"].clone();
-    let answer = piped.call("query_metrics", json!({"view": "departures", "query": query}));
-    let measure = view["measures"][0]["name"].as_str().expect("a measure");
-    let (bytes, calls) = piped.read;
-    assert!(calls <= 10 && bytes <= 40 << 10, "{calls} calls, {bytes} bytes");
-    piped.end();
-    let by_command = project.call(&["metrics", "departures", "-m", measure, "--format", "json"]);
-    let by_command: Value = serde_json::from_str(&by_command.stdout).expect("a document");
-    assert_eq!(answer["rows"], by_command["rows"]);
 }
 
 #[test]

@@ -335,7 +335,8 @@ impl Change {
     /// Returns the problem of a condition that does not hold for the current version.
     fn stale(&self, path: &str, current: Option<String>) -> Unanswered {
         let problem = match (&self.condition, &current) {
-            (Condition::Absent, _) => Problem::new(Code::AlreadyExists, format!("`{path}` exists already")),
+            (Condition::Absent, _) => Problem::new(Code::AlreadyExists, format!("`{path}` exists already"))
+                .hint("who replaces a file names the version that was read: its ETag"),
             (Condition::None, Some(_)) => Problem::new(
                 Code::VersionRequired,
                 format!("`{path}` exists, and the call does not name the version that it is for"),
@@ -345,7 +346,7 @@ impl Change {
                 Code::StaleVersion,
                 format!("`{path}` has another version than the one of `If-Match`"),
             )
-            .hint("read the file again; the current ETag is in the head of this answer"),
+            .hint("read the file again: the answer has the current ETag"),
             (_, None) => Problem::new(Code::StaleVersion, format!("`{path}` does not exist")),
         };
         Unanswered::Version(problem, current)

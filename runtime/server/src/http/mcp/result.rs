@@ -4,10 +4,11 @@
 
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
-use watershed_api::Problem;
+use watershed_api::hint::{Hint, Part};
 use watershed_api::http::calls::Answered;
 use watershed_api::http::routes::Own;
 use watershed_api::http::{Does, ProblemDocument};
+use watershed_api::{Problem, hint};
 
 use super::catalogue::{Offered, is_file};
 use super::words::Asked;
@@ -22,7 +23,48 @@ const MOST_CUTS: usize = 64;
 /// Returns the result of a tool that was refused: the problem, by which an assistant can mend its call.
 pub(super) fn refused(problem: Problem) -> CallToolResult {
     let document = ProblemDocument::new(problem, "");
-    CallToolResult::structured_error(serde_json::to_value(document).unwrap_or_default())
+    let mut document = serde_json::to_value(document).unwrap_or_default();
+    speak_of_tools(&mut document);
+    CallToolResult::structured_error(document)
+}
+
+/// Operations that hints name, each with the tool that does the same.
+const TOOLS: [(&str, &str); 13] = [
+    ("explain", "explain"),
+    ("history", "history"),
+    ("logs", "logs"),
+    ("metrics", "query_metrics"),
+    ("plan", "plan"),
+    ("query", "query_sql"),
+    ("reconcile", "reconcile"),
+    ("refresh", "refresh"),
+    ("retry", "retry"),
+    ("run", "run"),
+    ("show", "show_rows"),
+    ("status", "describe_resource"),
+    ("validate", "diagnostics"),
+];
+
+/// Puts tools and their arguments in the place of the commands and options that a problem's hint names.
+fn speak_of_tools(problem: &mut Value) {
+    let Some(hint) = problem["hint"].as_str().map(Hint::from) else {
+        return;
+    };
+    let told = |part: Part<'_>| match part {
+        Part::Text(text) => text.to_owned(),
+        Part::Option { name: "timeout", .. } => "`timeout_ms`".to_owned(),
+        Part::Option { name, .. } => format!("`{}`", name.replace('-', "_")),
+        Part::Operation { name, arguments } => {
+            let tool = TOOLS.iter().find(|(own, _)| *own == name);
+            match (tool, arguments.as_slice()) {
+                (None, _) => hint::operation(name, arguments.iter().copied()),
+                (Some(_), []) if name == "status" => "`list_resources`".to_owned(),
+                (Some((_, tool)), []) => format!("`{tool}`"),
+                (Some((_, tool)), given) => format!("`{tool}` of `{}`", given.join(" ")),
+            }
+        }
+    };
+    problem["hint"] = hint.parts().into_iter().map(told).collect::<String>().into();
 }
 
 /// Returns the document of an answer with what is the tool's own. The second value is true for a problem.
@@ -32,6 +74,9 @@ pub(super) fn document(offered: &Offered, asked: &Asked, answered: &Answered) ->
         let mut document = serde_json::from_str(&answered.body).unwrap_or(Value::Null);
         if !is_problem && matches!(offered.route.does, Does::Starts(_) | Does::Own(Own::Request)) {
             tell_failures(&mut document);
+        }
+        if is_problem {
+            speak_of_tools(&mut document);
         }
         return (document, is_problem);
     }
@@ -145,6 +190,33 @@ fn cut_largest(value: &mut Value, name: &str, surplus: usize) -> Option<(String,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s_api41_hints_name_tools_and_not_commands() {
+        for (hint, told) in [
+            (
+                "`watershed status metrics_view/sales` says what is wrong with it",
+                "`describe_resource` of `metrics_view/sales` says what is wrong with it",
+            ),
+            (
+                "`watershed status` lists the resources",
+                "`list_resources` lists the resources",
+            ),
+            (
+                "`--timeout D` gives it more time",
+                "`timeout_ms` gives it more time",
+            ),
+            (
+                "`--as-of DAY`, or `watershed doctor`",
+                "`as_of`, or `watershed doctor`",
+            ),
+            ("did you mean `sales`?", "did you mean `sales`?"),
+        ] {
+            let mut problem = json!({ "hint": hint });
+            speak_of_tools(&mut problem);
+            assert_eq!(problem["hint"], told);
+        }
+    }
 
     #[test]
     fn s_api41_what_is_too_large_is_cut_until_it_fits_and_says_how_much_there_is() {

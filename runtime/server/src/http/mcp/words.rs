@@ -70,7 +70,7 @@ pub(super) fn asked(
             let absent = ("if-none-match".to_owned(), "*".to_owned());
             called
                 .headers
-                .push(text("etag")?.map_or(absent, |etag| ("if-match".to_owned(), etag)));
+                .push(text("etag")?.map_or(absent, |etag| ("if-match".to_owned(), quoted(etag))));
         }
         (_, Words::Query) => called.query = query(offered, &words)?,
         (_, Words::Body) => {
@@ -83,7 +83,7 @@ pub(super) fn asked(
     if matches!(offered.route.does, Does::Own(Own::DeleteFile | Own::RenameFile))
         && let Some(etag) = text("etag")?
     {
-        called.headers.push(("if-match".to_owned(), etag));
+        called.headers.push(("if-match".to_owned(), quoted(etag)));
     }
     if matches!(offered.route.does, Does::Starts(_) | Does::Own(Own::Request)) {
         called
@@ -95,6 +95,14 @@ pub(super) fn asked(
         rows,
         from_line: number(given, "from_line")?.unwrap_or(1).max(1),
     })
+}
+
+/// Returns a version as headers have it: assistants leave quotes within quotes out.
+fn quoted(etag: String) -> String {
+    match etag.starts_with(['"', '*']) || etag.starts_with("W/") {
+        true => etag,
+        false => format!("\"{etag}\""),
+    }
 }
 
 fn refuse_unknown(arguments: &[Argument], given: &Map<String, Value>) -> Result<(), Problem> {

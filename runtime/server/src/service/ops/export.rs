@@ -71,6 +71,7 @@ async fn write(asking: &Asking, export: &Export, out: &Out) -> Result<ExportDocu
         file: export.file.display().to_string(),
         rows: exported.rows,
         bytes: exported.bytes,
+        truncated: exported.truncated,
     })
 }
 

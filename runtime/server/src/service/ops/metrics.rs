@@ -22,7 +22,7 @@ use crate::out::Out;
 use crate::report::names;
 use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::problems::{made_over, misunderstood, of_metrics};
+use crate::service::problems::{made_over, misunderstood, of_metrics, unresolved};
 use crate::service::questions::{Asking, Entries, Moment, StatementForm, file_of, viewer};
 
 /// Answers a query of a metrics view.
@@ -95,6 +95,9 @@ async fn answer(
     let moment = Moment::read(options.at.as_deref())?;
     let viewer = viewer(input.user);
     let mut json = input.query;
+    if let Some(sql) = &input.sql {
+        json = from_sql(sql, &json, views)?;
+    }
     add_condition(&mut json, "where", input.condition.as_deref())?;
     add_condition(&mut json, "having", input.having.as_deref())?;
     if input.shows_change {
@@ -184,6 +187,27 @@ pub(crate) fn front(typed: &str) -> Option<Key> {
 /// The longest condition in SQL, in bytes: the engine's parser takes time with the square of some of them.
 const CONDITION_MAX: usize = 8 << 10;
 
+/// Returns the JSON form of a query in SQL, which stands in the place of all of the JSON form but the view's name.
+fn from_sql(sql: &str, json: &Value, views: &Views<'_>) -> Result<Value, Problem> {
+    let view = json["metrics_view"].as_str().unwrap_or_default();
+    let wrong = |message: String| Problem::new(Code::BadArgument, message);
+    if json.as_object().is_some_and(|query| query.len() > 1) {
+        return Err(wrong("`query` and `sql` are two forms of one query".to_owned()).hint("leave one out"));
+    }
+    if sql.len() > CONDITION_MAX {
+        return Err(
+            wrong(format!("`sql` has at most {CONDITION_MAX} bytes")).hint("`query` takes longer filters")
+        );
+    }
+    let query = views.json_of_sql(sql).map_err(unresolved)?;
+    let read = query["metrics_view"].as_str().unwrap_or_default();
+    if read != view {
+        let message = format!("`sql` reads `{read}`, and `{view}` is asked");
+        return Err(wrong(message).hint(format!("write `FROM {view}`")));
+    }
+    Ok(query)
+}
+
 /// Adds a condition in SQL to the filter of a query.
 fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), Problem> {
     let Some(sql) = sql else {
@@ -217,8 +241,15 @@ fn add_comparisons(query: &mut Value, views: &Views<'_>) {
     let Some(measures) = query.get_mut("measures").and_then(Value::as_array_mut) else {
         return;
     };
-    let names = measures.iter().filter_map(Value::as_str);
+    // One that is computed already compares by itself, or not at all.
+    let plain = |measure: &'_ Value| match measure {
+        Value::String(name) => Some(name.clone()),
+        one if one["compute"].is_null() => one["name"].as_str().map(str::to_owned),
+        _ => None,
+    };
+    let names: Vec<String> = measures.iter().filter_map(plain).collect();
     let added: Vec<Value> = names
+        .iter()
         .filter(|name| !views.compares(&view, name))
         .flat_map(|name| {
             [("before", "comparison_value"), ("change", "comparison_ratio")]

@@ -54,6 +54,14 @@ pub(crate) async fn add_numbers(page: &mut Page, instance: &Instance, has_resour
     let stats = instance.controller().stats();
     let (source, last) = of_process(&instance.state.path(), &stats);
     metrics::catalog(page, &stats, source, last);
+    let bytes = std::fs::metadata(instance.state.engine()).map_or(0, |file| file.len());
+    page.gauge("engine_file_bytes", "Bytes of the engine's file.", bytes);
+    let help = "Changes of the data by other processes.";
+    page.counter(
+        "engine_changes_by_others_total",
+        help,
+        instance.engine.changes_by_others(),
+    );
     let projection = instance.projection().await;
     let table = projection.table();
     let slots = table.after(None).map(|(_, slot)| slot);
@@ -70,11 +78,7 @@ pub(crate) async fn add_numbers(page: &mut Page, instance: &Instance, has_resour
 /// Returns the source of a live instance's numbers, and the time of its last success.
 fn of_process(state: &Path, stats: &Stats) -> (Source, Option<Time>) {
     let dropped = crate::logs::dropped();
-    let kept = Moment::Success.last(state);
-    (
-        Source::Process { dropped },
-        kept.map(|kept| last_success(kept, stats)),
-    )
+    (Source::Process { dropped }, last_success(state, stats))
 }
 
 async fn counted(place: &impl Place) -> Result<(Stats, Vec<Entry>), Problem> {
@@ -95,14 +99,23 @@ async fn counted(place: &impl Place) -> Result<(Stats, Vec<Entry>), Problem> {
     Ok((stats, listing.entries))
 }
 
-/// Returns the time of the last success: now, if it came after the last convergence and nothing runs since.
-fn last_success(kept: Time, stats: &Stats) -> Time {
-    let settled = stats.last_convergence.as_ref().map_or(0, |last| last.at.0);
+/// The age at which the stored time of the last success is replaced while all is well, in milliseconds.
+const OLD_MS: i64 = 60_000;
+
+/// Returns the time of the last success: now while all is well, and the time at which this was last seen otherwise. Whoever
+/// looks stores the time now and then, so that a failure does not lead back to before the last quiet days.
+fn last_success(state: &Path, stats: &Stats) -> Option<Time> {
+    let kept = Moment::Success.last(state);
     let rests = stats.running == 0 && stats.pending.values().sum::<u64>() == 0;
-    match rests && kept.millis() >= settled {
-        true => Time::now(),
-        false => kept,
+    let is_well = rests && stats.failed == 0 && stats.blocked == 0 && stats.last_convergence.is_some();
+    if !is_well {
+        return kept;
     }
+    let now = Time::now();
+    if kept.is_none_or(|kept| now.millis() - kept.millis() > OLD_MS) {
+        Moment::Success.note(state, now);
+    }
+    Some(now)
 }
 
 fn document(project: &Project, stats: &Stats, entries: &[Entry], life: Life) -> StatsDocument {
