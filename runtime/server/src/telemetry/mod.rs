@@ -119,7 +119,7 @@ impl Traces {
             .with_filter(filter_fn(is_traced))
     }
 
-    /// Sends what waits, for as long as there is patience, and nothing afterwards.
+    /// Sends what waits, for as long as there is patience, and nothing afterwards. Blocks the thread.
     pub fn shut_down(&self, patience: Duration) {
         self.sender.shut_down(patience);
     }

@@ -21,7 +21,7 @@ use opentelemetry_sdk::trace::{
     OTEL_BSP_MAX_QUEUE_SIZE_DEFAULT, OTEL_BSP_SCHEDULE_DELAY, OTEL_BSP_SCHEDULE_DELAY_DEFAULT, Span,
     SpanData, SpanExporter as _, SpanProcessor,
 };
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use watershed_locks::Unpoisoned as _;
 use watershed_outside::http;
@@ -57,7 +57,13 @@ pub(super) struct Queue {
 pub(super) struct Sender {
     ending: CancellationToken,
     counts: Arc<Counts>,
-    thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
+    thread: Mutex<Option<(JoinHandle<()>, std::sync::mpsc::Receiver<()>)>>,
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.ending.cancel();
+    }
 }
 
 /// Starts the thread that sends to the collector of the environment.
@@ -110,7 +116,7 @@ pub(super) fn begin() -> Result<(Queue, Sender), String> {
         counts: Arc::clone(&counts),
         ending: ending.clone(),
     };
-    let (over, is_over) = oneshot::channel();
+    let (over, is_over) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new()
         .name("traces".to_owned())
         .spawn(move || {
@@ -172,14 +178,7 @@ impl Sender {
         let Some((thread, over)) = self.thread.lock().unpoisoned().take() else {
             return;
         };
-        let waiting = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build();
-        // Without a runtime there is nobody who could wait, and the thread ends by itself.
-        let is_over = waiting.is_ok_and(|waiting| {
-            waiting.block_on(async { tokio::time::timeout(patience, over).await.is_ok() })
-        });
-        if is_over {
+        if over.recv_timeout(patience).is_ok() {
             let _ = thread.join();
         }
     }
