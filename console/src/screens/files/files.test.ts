@@ -1,7 +1,9 @@
-// Forms of files, kept texts, trees and differences.
+// Forms of files, kept texts, trees, findings and differences.
 
 import { expect, test } from "vitest";
+import type { Finding } from "../../editor/language.svelte";
 import { differing } from "./changed";
+import { gradesOf, together } from "./found";
 import { forgetOthers, Keeper } from "./kept";
 import { given, taken } from "./shape";
 import { rowsOf } from "./tree";
@@ -63,6 +65,16 @@ test("a tree has one row for what is folded, and the worst of all that is in it"
   expect(rows("", [])).toEqual([["metrics", 0, undefined, 1], ["models", 0, "error", 3], ["watershed.yaml", 0, undefined, undefined]]);
   expect(rows("", ["models"]).slice(1, 5)).toEqual([["models", 0, "error", 3], ["models/deep", 1, "error", 1], ["models/a.sql", 1, "warning", undefined], ["models/b.sql", 1, undefined, undefined]]);
   expect(rows("C.SQ", [])).toEqual([["models", 0, "error", 1], ["models/deep", 1, "error", 1], ["models/deep/c.sql", 2, "error", undefined]]);
+});
+
+test("what the language server says already is not said again for the last run, and the worst of both counts", () => {
+  const finding = (code: string, line: number, severity: Finding["severity"]): Finding => ({ path: "a.sql", line, column: 1, severity, code, message: code });
+  const told = [finding("unknown-table", 2, "error"), finding("key", 1, "info")];
+  const ran = [finding("unknown-table", 2, "error"), finding("unknown-table", 3, "error")];
+  expect(together(told, ran).map(({ code, line }) => [code, line])).toEqual([["unknown-table", 2], ["key", 1], ["unknown-table", 3]]);
+  expect(together([], ran)).toEqual(ran);
+  const grades = gradesOf(new Map([["a.sql", told], ["b.sql", [finding("key", 1, "info")]]]), new Map([["b.sql", [finding("late", 1, "warning")]]]));
+  expect([...grades]).toEqual([["a.sql", "error"], ["b.sql", "warning"]]);
 });
 
 test("a difference leaves alone what stands before and behind it", () => {
