@@ -1,10 +1,11 @@
 // The real program on a project of its own folder, on a port that the system gives.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 /** The repository. */
@@ -119,6 +120,15 @@ export class Program {
     const code = await new Promise((done, failed) => child.once("error", failed).once("close", done));
     if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code}: ${said}`);
     return told;
+  }
+
+  /** Starts another command on the project, to speak with it while it runs. */
+  speak(...words: string[]): ChildProcessByStdio<Writable, Readable, null> {
+    const child = spawn(PROGRAM, [...words, "-C", this.project], { env: environment(), stdio: ["pipe", "pipe", "ignore"] });
+    const kill = () => child.kill("SIGKILL");
+    rests.add(kill);
+    child.once("exit", () => rests.delete(kill));
+    return child;
   }
 
   /** Stops it, and waits for its end. */
