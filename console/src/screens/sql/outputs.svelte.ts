@@ -39,9 +39,20 @@ export function quoted(name: string): string {
 }
 const RESERVED = new Set("all and any as asc both case cast check collate column constraint create default desc describe distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit not null offset on only or order pivot placing primary qualify references returning select show some summarize symmetric table then to trailing true union unique unpivot using variadic when where window with".split(" "));
 
+/** Returns each table once, by name: a metrics view names that of its model, which is the model's. */
+export function tablesOf(outputs: Output[]): Output[] {
+  const found = new Map<string, Output>();
+  for (const one of outputs) {
+    const key = one.table.toLowerCase();
+    const known = found.get(key);
+    if (!known || known.kind === "metrics_view") found.set(key, one);
+  }
+  return [...found.values()].sort((a, b) => (a.table < b.table ? -1 : 1));
+}
+
 /** The outputs. */
 export class Outputs {
-  all = $derived.by((): Output[] => this.store.resources.flatMap((one) => outputOf(one) ?? []).sort((a, b) => (a.table < b.table ? -1 : 1)));
+  all = $derived.by((): Output[] => tablesOf(this.store.resources.flatMap((one) => outputOf(one) ?? [])));
   private byTable = $derived(new Map(this.all.map((one) => [one.table.toLowerCase(), one])));
   /** Counts answers, by which what is drawn of them is drawn anew. */
   private version = $state(0);

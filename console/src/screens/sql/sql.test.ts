@@ -4,9 +4,15 @@ import { expect, test } from "vitest";
 import { Rows } from "../../grid/rows";
 import { asked, markOf } from "./address";
 import { drawing, histogram, propose } from "./drawing";
-import { quoted } from "./outputs.svelte";
+import { quoted, tablesOf, type Output } from "./outputs.svelte";
 import { Past } from "./past.svelte";
 import { lineOf, placeOf, wordEnd } from "../../editor/places";
+
+test("a table stands once among the outputs, whoever names it too", () => {
+  const output = (kind: string, table: string): Output => ({ kind, table, name: table, stamp: "" });
+  const found = tablesOf([output("metrics_view", "orders"), output("model", "orders"), output("model", "Daily"), output("metrics_view", "daily"), output("metrics_view", "outside")]);
+  expect(found.map(({ kind, table }) => `${kind} ${table}`)).toEqual(["model Daily", "model orders", "metrics_view outside"]);
+});
 
 test("U4 a question goes into a link and comes out of it as it was, and nothing else does", () => {
   for (const question of ["SELECT 1", "SELECT '#&?%+ü😀'\n\t-- \"x\"", "</script><img>"]) expect(asked(markOf(question)!)).toEqual({ question });
