@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
 import { expect, onTestFailed } from "vitest";
 
 /** Places where systems keep Chromium. */
@@ -40,6 +40,8 @@ export interface Visit {
   page: Page;
   /** Lines of the browser's console, errors of scripts, requests to other origins. */
   faults: string[];
+  /** Opens a second tab of the same visitor. */
+  another(address: string): Promise<Page>;
   /** Closes the page; fails if anything went wrong but what a test allows for. */
   leave(allowed?: RegExp): Promise<void>;
 }
@@ -53,9 +55,33 @@ export async function visit(address: string, options: BrowserContextOptions = {}
     ...options,
   });
   context.setDefaultTimeout(15_000);
-  const page = await context.newPage();
   const faults: string[] = [];
   const origin = new URL(address).origin;
+  context.on("request", (request) => {
+    const at = request.url();
+    const isOwn = at.startsWith(`${origin}/`) || at.startsWith(`blob:${origin}`) || at.startsWith("data:image/");
+    if (!isOwn) faults.push(`request to ${at}`);
+  });
+  const page = await tab(context, faults);
+  await page.goto(address);
+  return {
+    page,
+    faults,
+    async another(address: string) {
+      const other = await tab(context, faults);
+      await other.goto(address);
+      return other;
+    },
+    async leave(allowed?: RegExp) {
+      expect(faults.filter((fault) => !allowed?.test(fault))).toEqual([]);
+      await context.close();
+    },
+  };
+}
+
+/** Opens a tab, whose faults are gathered. */
+async function tab(context: BrowserContext, faults: string[]): Promise<Page> {
+  const page = await context.newPage();
   page.on("console", (line) => faults.push(`${line.type()}: ${line.text()}`));
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("dialog", async (dialog) => {
@@ -63,11 +89,6 @@ export async function visit(address: string, options: BrowserContextOptions = {}
     await dialog.dismiss();
   });
   page.on("popup", () => faults.push("a second window"));
-  context.on("request", (request) => {
-    const at = request.url();
-    const isOwn = at.startsWith(`${origin}/`) || at.startsWith(`blob:${origin}`) || at.startsWith("data:image/");
-    if (!isOwn) faults.push(`request to ${at}`);
-  });
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => {
       console.error(`policy: ${event.violatedDirective} refused ${event.blockedURI}`);
@@ -77,15 +98,7 @@ export async function visit(address: string, options: BrowserContextOptions = {}
     console.log(`at the end the page of "${task.name}" was ${page.url()}`, faults);
     await picture(page, `failed ${task.name}`).catch(() => {});
   });
-  await page.goto(address);
-  return {
-    page,
-    faults,
-    async leave(allowed?: RegExp) {
-      expect(faults.filter((fault) => !allowed?.test(fault))).toEqual([]);
-      await context.close();
-    },
-  };
+  return page;
 }
 
 /** What Chromium writes by itself when a request fails or is refused: no page can prevent that. */

@@ -163,11 +163,11 @@ export class Desk {
       const bytes = await (await this.service.open(this.service.fileOf(path), undefined, "*/*", AbortSignal.timeout(30_000))).arrayBuffer();
       const change = to === undefined ? await this.service.change<Schemas["FileChange"]>("DELETE", this.service.fileOf(path), undefined, { "if-match": version, "content-type": "application/json" }) : await this.rename(path, to, version);
       const was = this.open.get(path);
-      const text = was?.isDirty ? was.text : undefined;
+      const typed = was?.isDirty ? { text: was.text, over: was.base?.etag } : undefined;
       was?.forget();
       this.leave(path);
-      // What was typed goes along with the name.
-      if (to !== undefined && text !== undefined) void this.show(to).loading.then(() => this.open.get(to)?.put(text));
+      // What was typed goes along with the name, and so does the version that it was typed over.
+      if (to !== undefined && typed) void this.show(to).loading.then(() => this.open.get(to)?.overtake(typed.text, typed.over));
       follow(change);
       return { bytes };
     } catch (error) {

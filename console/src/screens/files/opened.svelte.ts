@@ -44,6 +44,8 @@ export class Opened {
   private readonly key: string;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private asked = 0;
+  /** True once nothing of it is kept any more. */
+  private isForgotten = false;
 
   constructor(
     readonly path: string,
@@ -89,6 +91,7 @@ export class Opened {
   /** Keeps what is not saved, or forgets what was kept once nothing is. */
   keep = (): void => {
     clearTimeout(this.timer);
+    if (this.isForgotten) return;
     // An empty text that was never saved is nothing that could be lost.
     const isBlank = this.base === undefined && this.text === "";
     if (this.isUnsaved && !isBlank) this.isUnkept = !this.keeper.keep(this.key, this.text, this.base?.etag);
@@ -100,7 +103,7 @@ export class Opened {
 
   /** Looks whether the disk has another version. A clean text follows it, a dirty one says so. */
   async look(etag: string | undefined): Promise<void> {
-    if (this.standing !== "ready" || this.isSaving || (etag !== undefined && etag === this.base?.etag)) return;
+    if (this.standing !== "ready" || this.isSaving || (etag !== undefined && etag === this.base?.etag && this.theirs === undefined)) return;
     if (etag === undefined && this.base === undefined) return;
     const asked = ++this.asked;
     let version: Version | "gone";
@@ -112,9 +115,10 @@ export class Opened {
     }
     if (asked !== this.asked || this.isSaving) return;
     if (version === "gone") this.theirs = this.base === undefined ? undefined : "gone";
-    else if (version.etag === this.base?.etag) this.theirs = undefined;
+    else if (version.etag === this.base?.etag) [this.base, this.theirs] = [version, undefined];
     else if (!this.isUnsaved || version.text === this.text) this.follow(version);
-    else this.theirs = version;
+    // What stands there already stays: whoever compares both has a cursor in it.
+    else if (this.theirs === undefined || this.theirs === "gone" || this.theirs.etag !== version.etag) this.theirs = version;
   }
 
   /** Takes a version of the disk in the place of what is here. */
@@ -140,12 +144,26 @@ export class Opened {
     this.keep();
   }
 
+  /** Takes what is typed elsewhere than in its editor, which begins anew with it. */
+  merged(text: string): void {
+    this.editor = undefined;
+    this.typed(text);
+  }
+
   /** Shows a text that was kept, over what is here; it counts as typed over the version of then. */
   restore(kept: Kept): void {
-    const isOlder = this.base !== undefined && kept.etag !== this.base.etag;
-    if (isOlder) this.theirs = this.base;
-    this.put(kept.text);
+    this.overtake(kept.text, kept.etag);
     this.drop(kept);
+  }
+
+  /** Puts a text here that was typed over some version. Where the disk has another one by now, both stand beside each other. */
+  overtake(text: string, etag: string | undefined): void {
+    if (this.base !== undefined && etag !== this.base.etag && text !== this.base.text) {
+      this.theirs = this.base;
+      // What that version was is not known; the next look tells where it is back.
+      this.base = { ...this.base, etag: etag ?? "" };
+    }
+    this.put(text);
   }
   /** Forgets a text that was kept. */
   drop(kept: Kept): void {
@@ -160,6 +178,8 @@ export class Opened {
   async save(over: Version | "gone" | undefined = this.base, text = this.text): Promise<Schemas["FileChange"] | undefined> {
     if (this.isSaving) return undefined;
     this.isSaving = true;
+    // What is being read is older than what is saved.
+    this.asked += 1;
     this.problem = undefined;
     const version = over === "gone" ? undefined : over;
     const shape = version?.shape ?? this.base?.shape ?? PLAIN;
@@ -189,6 +209,7 @@ export class Opened {
   /** Forgets what is unsaved: the file was deleted or renamed. */
   forget(): void {
     clearTimeout(this.timer);
+    this.isForgotten = true;
     this.keeper.forget(this.key);
   }
 

@@ -2,11 +2,11 @@
 
 import { count } from "../../parts/words";
 import type { Desk } from "./desk.svelte";
-import type { Opened } from "./opened.svelte";
+import type { Opened, Version } from "./opened.svelte";
 
 export class Saving {
-  /** True while both texts of a file stand beside each other. */
-  isComparing = $state(false);
+  /** The file whose two texts stand beside each other. */
+  private comparing = $state.raw<Opened>();
   /** True while a person is asked whether all are to be saved. */
   isAsking = $state(false);
   /** What came of it, where nothing else says so. */
@@ -17,9 +17,21 @@ export class Saving {
   async save(opened: Opened): Promise<void> {
     this.told = "";
     if (!opened.isUnsaved) return void (this.told = "There is nothing to save.");
-    const compare = () => (this.isComparing = opened.theirs !== "gone");
-    if (opened.theirs !== undefined) return void compare();
-    if (!(await this.desk.save(opened)) && opened.theirs !== undefined) compare();
+    if (opened.theirs !== undefined) return this.compare(opened);
+    if (!(await this.desk.save(opened)) && opened.theirs !== undefined) this.compare(opened);
+  }
+
+  /** Shows both texts of a file until a person has decided; of one that is gone there is one text. */
+  compare(opened: Opened): void {
+    if (opened.theirs !== "gone") this.comparing = opened;
+  }
+  /** Goes back to the text. */
+  leave = (): void => {
+    this.comparing = undefined;
+  };
+  /** The other text of a file, where both are to be shown. */
+  otherOf(opened: Opened): Version | undefined {
+    return this.comparing === opened && opened.theirs !== "gone" ? opened.theirs : undefined;
   }
 
   /** Saves all but those that went on elsewhere too. */
@@ -30,10 +42,9 @@ export class Saving {
   }
 
   /** Saves over a version that a person has seen. */
-  async settle(opened: Opened, over: Opened["theirs"], text?: string): Promise<void> {
+  async settle(opened: Opened, over: Opened["theirs"]): Promise<void> {
     if (over === undefined) return;
-    if (text !== undefined && text !== opened.text) opened.put(text);
-    if (await this.desk.save(opened, over)) this.isComparing = false;
+    if (await this.desk.save(opened, over)) this.leave();
   }
 
   /** Asks before all are saved; there has to be something. */
