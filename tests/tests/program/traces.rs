@@ -194,7 +194,10 @@ fn s_api30_one_trace_leads_from_a_callers_header_to_request_run_and_statement() 
 #[test]
 fn s_api30_a_failed_run_is_an_error_with_its_code() {
     let collector = Collector::start(Habit::Takes);
-    let project = collector.traced(Sandbox::with(&[("models/a.sql", "SELECT error('no') AS n")]));
+    let project = collector.traced(Sandbox::with(&[(
+        "models/a.sql",
+        "-- @materialize: true\nSELECT error('no') AS n",
+    )]));
     project.run(1);
     let run = collector.span("of the run", |span| span.name == "run model");
     assert_ne!(text(&run, "error.type"), "");
