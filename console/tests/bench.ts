@@ -20,6 +20,9 @@ function median(numbers: number[]): number {
   return Math.round((sorted[sorted.length >> 1] ?? 0) * 10) / 10;
 }
 
+/** The number that nineteen of twenty don't exceed. */
+const p95 = (numbers: number[]): number => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length * 0.95)] ?? 0;
+
 function tell(name: string, value: number, unit: string, target: number) {
   // The runner has words of its own for the output.
   appendFileSync(process.env.WATERSHED_FIGURES ?? "/dev/stderr", `${JSON.stringify({ name, value, unit, target })}\n`);
@@ -85,7 +88,35 @@ async function frames(page: Page, during: () => Promise<unknown>): Promise<numbe
   });
   await during();
   const times: number[] = await page.evaluate(() => (window as any).times);
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0;
+  return p95(times);
+}
+
+/** From a key to what it makes wrong or right, as the text and the list below it show that: a model ends in a dot, and doesn't. */
+async function keystrokes(home: string): Promise<number[]> {
+  const { page } = await open(`${home}/files/models/layer_3/m3_0.sql`, ".work .text .text");
+  await page.getByRole("textbox", { name: "Text of models/layer_3/m3_0.sql" }).focus();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.press("End");
+  const took: number[] = [];
+  for (let round = 0; round < 8 * ROUNDS; round++) {
+    const isWrong = round % 2 === 0;
+    await page.evaluate((isWrong) => {
+      (window as any).judged = new Promise<number>((done, failed) => {
+        setTimeout(() => failed(new Error(`a key was not judged in 10 seconds: ${isWrong}`)), 10_000);
+        const look = (begun: number) => {
+          const mark = document.querySelector(".work .text .text")?.shadowRoot?.querySelector(".cm-lintRange-error, .cm-lintPoint-error");
+          const list = document.querySelector("[aria-label='What is wrong in the file']");
+          if ([mark, list].every((one) => Boolean(one) === isWrong)) requestAnimationFrame(() => done(performance.now() - begun));
+          else requestAnimationFrame(() => look(begun));
+        };
+        addEventListener("keydown", ({ timeStamp }) => look(timeStamp), { once: true, capture: true });
+      });
+    }, isWrong);
+    await page.keyboard.press(isWrong ? "." : "Backspace");
+    took.push(await page.evaluate(() => (window as any).judged));
+  }
+  await page.context().close();
+  return took;
 }
 
 test("the costs of the console", { timeout: 900_000 }, async () => {
@@ -137,6 +168,8 @@ test("the costs of the console", { timeout: 900_000 }, async () => {
   }
   tell("live_ms", median(lives), "ms", 300);
   await page.context().close();
+
+  tell("keystroke_ms", Math.round(p95(await keystrokes(home)) * 10) / 10, "ms", 150);
 
   // A night of twenty thousand runs: all thousand are done again until there are so many.
   for (let done = ROUNDS + 1; done < NIGHT; done++) await program.ask("resources:refresh", { method: "POST", body: { confirm: 1_000 }, wait: 60 });
