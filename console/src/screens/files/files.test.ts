@@ -44,7 +44,16 @@ test("unsaved texts stay apart by person, project, file and visit, until they ar
   expect(anna.keep(one, "first", '"1"') && anna.keep(two, "second", undefined)).toBe(true);
   expect(anna.all().map(({ text, etag }) => [text, etag]).sort()).toEqual([["first", '"1"'], ["second", undefined]]);
   for (const other of [new Keeper("", "shop", "anna", storage), new Keeper("/x", "data", "anna", storage), new Keeper("/x", "shop", "otto", storage)]) expect(other.all()).toEqual([]);
-  expect(anna.keep(anna.open("b.sql"), "x".repeat(3_000), undefined)).toBe(false);
+  // What finds no room is there as long as the page.
+  const large = anna.open("b.sql");
+  expect(anna.keep(large, "x".repeat(3_000), undefined)).toBe(false);
+  expect(storage.getItem(large)).toBe(null);
+  expect(anna.all().find(({ key }) => key === large)?.text.length).toBe(3_000);
+  expect(new Keeper("/x", "shop", "otto", storage).all()).toEqual([]);
+  expect(anna.keep(large, "small", undefined)).toBe(true);
+  expect(anna.keep(large, "y".repeat(3_000), undefined)).toBe(false);
+  expect(anna.all().filter(({ key }) => key === large).map(({ text }) => text[0])).toEqual(["y"]);
+  anna.forget(large);
   storage.setItem(anna.open("odd.sql"), '{"text":1}');
   storage.setItem("watershed unsaved [1]", "{}");
   expect(anna.all().length).toBe(2);

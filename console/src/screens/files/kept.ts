@@ -18,6 +18,9 @@ export interface Kept {
   at: number;
 }
 
+/** What the browser has no room for. It is here as long as the page, also while another screen is looked at. */
+const roomless = new Map<string, string>();
+
 type Store = Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">;
 
 /** The unsaved texts of one person in one project. */
@@ -37,15 +40,19 @@ export class Keeper {
   /** Keeps a text; returns false if the browser has no room for it. */
   keep(key: string, text: string, etag: string | undefined): boolean {
     if (isOver) return true;
+    const value = JSON.stringify({ text, etag, at: Date.now() });
     try {
-      this.storage?.setItem(key, JSON.stringify({ text, etag, at: Date.now() }));
-      return this.storage !== undefined;
-    } catch {
-      return false;
-    }
+      this.storage?.setItem(key, value);
+      roomless.delete(key);
+      if (this.storage) return true;
+    } catch {}
+    // What was kept of it before is not thrown away: it is better than nothing.
+    roomless.set(key, value);
+    return false;
   }
 
   forget(key: string): void {
+    roomless.delete(key);
     try {
       this.storage?.removeItem(key);
     } catch {}
@@ -54,10 +61,10 @@ export class Keeper {
   /** All texts of this person and project, the latest first. */
   all(): Kept[] {
     const found: Kept[] = [];
-    for (const key of keysOf(this.storage)) {
+    for (const key of new Set([...keysOf(this.storage), ...roomless.keys()])) {
       const [base, instance, person, path] = wordsOf(key) ?? [];
       if (base !== this.base || instance !== this.instance || person !== this.person || path === undefined) continue;
-      const kept = read(this.storage?.getItem(key));
+      const kept = read(roomless.get(key) ?? this.storage?.getItem(key));
       if (kept) found.push({ key, path, ...kept });
     }
     return found.sort((a, b) => b.at - a.at).slice(0, MOST);
@@ -75,9 +82,11 @@ export function forgetAll(base: string, storage: Store | undefined = stored()): 
 
 /** Forgets the texts of everybody but one person below a path prefix. */
 export function forgetOthers(base: string, person: string | undefined, storage: Store | undefined = stored()): void {
-  for (const key of keysOf(storage)) {
+  for (const key of [...keysOf(storage), ...roomless.keys()]) {
     const words = wordsOf(key);
-    if (words?.[0] === base && words[2] !== person) storage?.removeItem(key);
+    if (words?.[0] !== base || words[2] === person) continue;
+    roomless.delete(key);
+    storage?.removeItem(key);
   }
 }
 
