@@ -203,7 +203,6 @@ class Journey {
   }
   private async decide(tab: Tab, page: Page, one: Open): Promise<string> {
     const what = this.next(4);
-    const { theirs } = one;
     if (what === 0) {
       await page.getByRole("button", { name: "Decide later" }).click();
       tab.comparing = undefined;
@@ -215,9 +214,16 @@ class Journey {
       return "take theirs";
     }
     const too = this.meanwhile(one.path);
-    await page.getByRole("button", { name: /^Save mine/ }).click();
-    // What nobody has seen is not replaced.
-    if (this.desk.disk.get(one.path) === theirs) this.desk.replace(tab, one);
+    // What nobody has seen is not replaced: the page may have shown the new version by now, or not yet.
+    const mine = await page.getByRole("button", { name: /^Save mine/ }).elementHandle();
+    const theirs = await mine!.evaluate((button: HTMLElement) => {
+      const lines = button.closest(".conflict")?.querySelector(".host")?.shadowRoot?.querySelectorAll(".cm-merge-a .cm-line");
+      if (!button.isConnected) return undefined;
+      button.click();
+      return [...(lines ?? [])].map((line) => line.textContent).join("\n");
+    });
+    if (theirs === undefined) this.desk.look();
+    else if (this.desk.disk.get(one.path) === theirs) this.desk.replace(tab, one);
     else this.desk.look();
     return `save mine of ${one.path}${too}`;
   }
