@@ -141,6 +141,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-managers",
             "watershed-metrics",
             "watershed-outputs",
+            "watershed-outside",
             "watershed-pgwire",
             "watershed-reconcilers",
             "watershed-resolvers",

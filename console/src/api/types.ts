@@ -2060,15 +2060,23 @@ export interface components {
              * @default 10000
              */
             limit: number | null;
-            /** @description Query in its JSON form, without the name of the metrics view. */
+            /**
+             * @description Query in its JSON form, without the name of the metrics view. Its keys are `dimensions`, `measures`, `time_range` and `comparison_time_range` (each an object with `expression`, as `2024-07`, `P7D` for the last days up to the latest row or `P1M as of 2024-07-01`, or with `start` and `end`), `time_zone` (UTC unless set: days, months and years are those of this zone), `sort`, `limit`, `offset`, `pivot_on`, `spine` and `totals`.
+             * @default {}
+             */
             query: {
                 [key: string]: unknown;
             };
             /**
-             * @description True to add, for each measure, its value in the comparison range and the relative change.
+             * @description True to add, for each measure, its value in the query's `comparison_time_range` and the relative change.
              * @default false
              */
             shows_change: boolean;
+            /**
+             * @description Query as SQL over the metrics view, in the place of `query`; null for none.
+             * @default null
+             */
+            sql: string | null;
             /**
              * @description Explore or canvas whose rules apply too, as `kind/name`; null for the view alone.
              * @default null
@@ -2136,6 +2144,11 @@ export interface components {
             metrics_views: components["schemas"]["MetricsViewEntry"][];
             /** @description Name and version of this form: `watershed.metrics-views/1`. */
             schema: string;
+            /**
+             * Format: uint64
+             * @description Number of resources that wait to run or run, after which there may be more views; absent if there is none.
+             */
+            unsettled?: number;
         };
         /** @description A mistake in a statement that was sent, or in a file of the project. */
         Mistake: {
@@ -2246,6 +2259,11 @@ export interface components {
             resources: components["schemas"]["ResourceDocument"][];
             /** @description Name and version of this form: `watershed.page/1`. */
             schema: string;
+            /**
+             * Format: uint64
+             * @description Number of resources that wait to run or run, which may change this list, of one by `health` or `phase`; absent if there is none.
+             */
+            unsettled?: number;
             /** @description Token from which to watch for changes, so that a reader of all pages misses no change in between. */
             watch: string;
         };
@@ -4637,7 +4655,7 @@ export interface operations {
     get_resources_kind_name: {
         parameters: {
             query?: {
-                /** @description What is added: `spec`, `state`, `checks` (results of a service's checks). */
+                /** @description What is added: `spec`, `state`, `checks` (results of a service's checks), `columns` (of the table, with the engine's types). */
                 include?: string[];
                 /** @description The keys that are wanted; all if there is none. */
                 fields?: string[];

@@ -85,6 +85,7 @@ pub use read::watch::Event;
 pub use types::error::{EditError, RequestError, StartError, WaitError};
 pub use types::kind::KindOptions;
 pub use types::message::{self, Message};
+pub use types::observer::InvocationObserver;
 pub use types::resource::Resource;
 pub use types::select::Select;
 /// The core's types that every embedder uses; the others are in the modules below.
@@ -92,7 +93,6 @@ pub use watershed_core::{
     Batch, Edit, Error, Expect, Key, Kind, Limits, Name, NewResource, Outcome, Ref, Refusal, RetryPolicy,
     RunOutcome, Timestamp, Uid, Update, Work,
 };
-pub use workers::invocation::InvocationObserver;
 pub use workers::reconciler::Reconciler;
 pub use workers::reconciler::context::Context;
 

@@ -107,6 +107,16 @@ pub struct Ask<'a> {
     pub is_export: bool,
 }
 
+impl Views<'_> {
+    /// Reads the JSON form of a query from SQL over one view (Q24).
+    ///
+    /// # Errors
+    /// A text that is not one `SELECT` of fields of one view, and a part that queries don't have.
+    pub fn json_of_sql(&self, sql: &str) -> Result<serde_json::Value, ResolveError> {
+        metrics_sql::read_json(sql, |view, name| self.is_measure(view, name))
+    }
+}
+
 /// A request compiled to one statement.
 pub enum Prepared {
     /// A statement whose rows are the answer.

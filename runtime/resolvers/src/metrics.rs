@@ -22,7 +22,7 @@ use super::viewer::{Rules, Viewer};
 use watershed_core::Key;
 use watershed_outputs::secrets::Secrets;
 
-use crate::{ResolveError, metrics_sql, view};
+use crate::view;
 
 /// Time limit of an answer.
 pub const LONGEST: Duration = Duration::from_secs(180);
@@ -360,14 +360,6 @@ impl Views<'_> {
         found.map_or((0, 0), |found| {
             (found.view.first_day_of_week, found.view.first_month_of_year)
         })
-    }
-
-    /// Reads the JSON form of a query from SQL over one view (Q24).
-    ///
-    /// # Errors
-    /// A text that is not one `SELECT` of fields of one view, and a part that queries don't have.
-    pub fn json_of_sql(&self, sql: &str) -> Result<serde_json::Value, ResolveError> {
-        metrics_sql::read_json(sql, |view, name| self.is_measure(view, name))
     }
 
     /// Returns true if a field of a view is one of its measures.

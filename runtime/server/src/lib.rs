@@ -46,6 +46,8 @@ pub mod program;
 #[doc(hidden)]
 pub mod socket;
 pub mod state_folder;
+#[cfg(feature = "http")]
+mod targets;
 #[cfg(feature = "otel")]
 pub mod telemetry;
 pub mod units;

@@ -17,7 +17,7 @@ use crate::serving::Serving;
 /// The most time that a span takes to arrive: far more than any needs.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What a collector does with a message.
+/// The treatment of messages by a collector.
 #[derive(Debug, Clone)]
 enum Habit {
     /// It takes the spans.
@@ -116,7 +116,8 @@ impl Collector {
 }
 
 fn project() -> Sandbox {
-    Sandbox::with(&[("models/a.sql", "SELECT 4242 AS n, 'hunter22' AS word")])
+    let model = "SELECT 4242 AS n, 'hunter22' AS word";
+    Sandbox::with(&[("watershed.yaml", ""), ("models/a.sql", model)])
 }
 
 fn text(span: &Span, key: &str) -> String {
@@ -194,10 +195,10 @@ fn s_api30_one_trace_leads_from_a_callers_header_to_request_run_and_statement() 
 #[test]
 fn s_api30_a_failed_run_is_an_error_with_its_code() {
     let collector = Collector::start(Habit::Takes);
-    let project = collector.traced(Sandbox::with(&[(
-        "models/a.sql",
-        "-- @materialize: true\nSELECT error('no') AS n",
-    )]));
+    let project = collector.traced(Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/a.sql", "-- @materialize: true\nSELECT error('no') AS n"),
+    ]));
     project.run(1);
     let run = collector.span("of the run", |span| span.name == "run model");
     assert_ne!(text(&run, "error.type"), "");

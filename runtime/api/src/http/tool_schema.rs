@@ -227,6 +227,11 @@ pub fn output(route: &Route) -> Map<String, Value> {
     if !definitions.is_empty() {
         definitions.values_mut().for_each(plain);
     }
+    if matches!(route.does, Does::Own(Own::Resource)) {
+        // The tool asks for them, where a browser reads them with the rows.
+        let column = json!({ "type": "object", "properties": { "name": { "type": "string" }, "type": { "type": "string" } } });
+        schema["properties"]["columns"] = json!({ "type": ["array", "null"], "items": column });
+    }
     plain(&mut schema);
     let mut schema = object(schema);
     schema.insert("type".to_owned(), "object".into());

@@ -105,7 +105,7 @@ pub const QUERY_METRICS: Tool = tool(
     Effect::Reads,
     ROWS,
     "Answers a question to a metrics view, as `query` or `sql`; names are those of `describe_metrics`. Prefer it to `query_sql`. \
-     Days are of UTC unless `time_zone` says. Examples: {\"view\": \"sales\", \"query\": {\"measures\": [{\"name\": \"revenue\"}], \
+     Days are of UTC unless `time_zone` says. Example: {\"view\": \"sales\", \"query\": {\"measures\": [{\"name\": \"revenue\"}], \
      \"time_range\": {\"expression\": \"2024-07\"}}, \"where\": \"country = 'DE'\"}, {\"view\": \"sales\", \"sql\": \"SELECT country, revenue FROM sales\"}.",
 );
 /// Lists APIs.

@@ -329,7 +329,8 @@ impl<'f> Reading<'f> {
             credentials,
             authorities: git.ca_cert_file.as_ref().and_then(|file| {
                 self.read_file(file)?;
-                Some(self.path(file))
+                // `git` runs in another folder.
+                std::path::absolute(self.path(file)).ok()
             }),
             secret: git.secret_file.as_ref().and_then(|file| self.secret(file)),
             folder: project.parent()?.to_owned(),

@@ -27,7 +27,8 @@ use crate::tasks::{self, panics};
 use crate::types::clock::{Clock, SystemClock};
 use crate::types::error::{ShutdownError, StartError};
 use crate::types::message::{self, Message};
-use crate::workers::invocation::{InvocationObserver, Runner, TypedRunner};
+use crate::types::observer::InvocationObserver;
+use crate::workers::invocation::{Runner, TypedRunner};
 use crate::workers::reconciler::Reconciler;
 
 /// Capacity of the queue of calls to the loop: enough to fill a turn, few enough to push back under overload.

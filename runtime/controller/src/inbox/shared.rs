@@ -21,7 +21,7 @@ use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
 use crate::tasks::panics;
 use crate::types::clock::Clock;
 use crate::types::message::DecodeError;
-use crate::workers::invocation::InvocationObserver;
+use crate::types::observer::InvocationObserver;
 
 /// A function that checks whether spec bytes of this format can be decoded.
 pub(crate) type SpecCheck = fn(u32, &[u8]) -> Result<(), DecodeError>;

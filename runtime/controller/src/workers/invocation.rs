@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tracing::Instrument;
-use watershed_core::{Error, ErrorKind, Outcome, Phase, Reason, Returned, Row, Start, Work};
+use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
 use crate::inbox::call::Signal;
 use crate::inbox::shared::Shared;
@@ -19,15 +19,6 @@ use crate::workers::reconciler::context::{Context, InvocationChannel};
 
 /// The future of an invocation, which reports its end to the loop by itself.
 pub(crate) type Run = BoxFuture<'static, ()>;
-
-/// An observer of invocations, which puts them below the requests behind them, for instance. It holds up each.
-pub trait InvocationObserver: Send + Sync + 'static {
-    /// Is told of an invocation that is about to begin: its span and its reason.
-    fn begins(&self, span: &tracing::Span, reason: &Reason);
-
-    /// Is told of an invocation that has failed: its span and the code of its error, or `panic`.
-    fn failed(&self, span: &tracing::Span, code: &str);
-}
 
 /// A runner of one kind's invocations.
 pub(crate) trait Runner: Send + Sync {

@@ -140,8 +140,6 @@ pub use proxies::{Client, Proxies};
 pub use router::{router, router_with};
 pub use service::Service;
 pub use source::{Fetched, Source};
-#[cfg(feature = "otel")]
-pub(crate) use spans::REQUESTS;
 pub use tls::{Tls, TlsError};
 pub use watershed_api::http::access::Authentication;
 pub use watershed_callers::state::State;

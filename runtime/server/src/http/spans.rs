@@ -6,9 +6,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::meters::MeteredRoute;
-
-/// Target of the spans, which `tracing` makes at its level TRACE: nobody pays for them who has no use for them.
-pub(crate) const REQUESTS: &str = "watershed::request";
+use crate::targets::REQUESTS;
 
 /// Returns the span of a request that has just come.
 pub(super) fn begin(request: &Request) -> Span {

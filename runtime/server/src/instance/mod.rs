@@ -232,20 +232,16 @@ impl Runtime {
         let workloads = workloads::open(&options, &state, &secrets, &choice.chosen, settings);
         let at_once = managed::at_once(&managers);
         let calls = managed::of_project(&options, &state, &secrets, &choice.chosen, managers)?;
-        let limits = Limits::default()
-            .concurrency(jobs + PARSERS + workloads.concurrency() + 2 * at_once + BESIDE_BUILDS)
-            // Resources of kinds that have no reconciler yet are listed as unsupported.
-            .unregistered_kinds();
         let builder = Controller::builder()
             .instance(options.name.as_str())
             .store(store)
-            .limits(limits);
+            .limits(limits(jobs + workloads.concurrency() + 2 * at_once));
         let logs = state.logs();
         self.hiding.begin(&logs, &secrets);
         let managed = Managed::new(calls).at_once(at_once);
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
-        let origins = Origins::of(self);
+        let origins = origins::of(self);
         let taken = origins.observe(workloads.register(builder)).take().await?;
         let found = catalog::found(taken.stored());
         outputs.set(catalog::engine_settings(&found.entries, &options, &secrets));
@@ -285,6 +281,14 @@ impl Runtime {
             lock,
         })
     }
+}
+
+/// Returns the limits of a controller that has so many places for builds, processes and managed resources.
+fn limits(places: usize) -> Limits {
+    Limits::default()
+        .concurrency(places + PARSERS + BESIDE_BUILDS)
+        // Resources of kinds that have no reconciler yet are listed as unsupported.
+        .unregistered_kinds()
 }
 
 /// Starts the background tasks of an instance, which end when it is closed.

@@ -59,6 +59,14 @@ impl Runtime {
         self
     }
 
+    /// Puts the runs of its instances into traces, below the requests that they go back to.
+    #[cfg(feature = "otel")]
+    #[must_use]
+    pub fn with_traces(mut self, traces: crate::telemetry::Traces) -> Self {
+        self.traces = Some(traces);
+        self
+    }
+
     /// Keeps what invocations of its instances say, as a part of the subscriber of the process: without one nothing is kept.
     /// What other runtimes do is passed over.
     pub fn log_layer<S>(&self) -> impl Layer<S> + Send + Sync

@@ -16,7 +16,6 @@ use watershed_controller::{Builder, InvocationObserver};
 use watershed_locks::Unpoisoned as _;
 
 use super::Traces;
-use crate::Runtime;
 
 /// The most requests that are known: what they asked for begins soon.
 const MOST: usize = 1_024;
@@ -36,9 +35,9 @@ type Asked = (Arc<str>, SpanContext);
 
 impl Origins {
     /// Returns the requests of an instance that is about to open.
-    pub(crate) fn of(runtime: &Runtime) -> Self {
+    pub(crate) fn new(traces: Option<Traces>) -> Self {
         Self {
-            traces: runtime.traces.clone(),
+            traces,
             known: Arc::default(),
         }
     }

@@ -55,8 +55,7 @@ use tracing_subscriber::registry::LookupSpan;
 use watershed_drivers::olap::STATEMENTS;
 
 use self::sender::{Counts, Sender};
-use crate::Runtime;
-use crate::http::REQUESTS;
+use crate::targets::REQUESTS;
 
 /// Beginning of the targets of the controller's spans, and the name of the one of an invocation.
 const INVOCATIONS: (&str, &str) = ("watershed_controller", "invocation");
@@ -127,15 +126,6 @@ impl Traces {
     /// Returns the numbers of spans by what became of them.
     pub(crate) fn counts(&self) -> &Counts {
         self.sender.counts()
-    }
-}
-
-impl Runtime {
-    /// Puts the runs of its instances into traces, below the requests that they go back to.
-    #[must_use]
-    pub fn with_traces(mut self, traces: Traces) -> Self {
-        self.traces = Some(traces);
-        self
     }
 }
 

@@ -91,7 +91,7 @@ fn s_api41_an_assistant_mends_a_broken_model_over_http_and_one_who_only_reads_le
         answer["result"]["structuredContent"].clone()
     };
     let listed = service.listed("read");
-    for tool in ["explain", "read_file", "check_files", "write_file", "get_request"] {
+    for tool in ["explain", "read_file", "check_files", "write_file"] {
         assert!(!listed.contains(tool), "{listed:?}");
         let refused = service.call("read", tool, json!({}));
         assert_eq!(refused["error"]["code"], -32602, "{tool}: {refused}");

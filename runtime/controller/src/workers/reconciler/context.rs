@@ -19,7 +19,7 @@ use crate::sync::flag_cell::FlagCell;
 use crate::sync::{Mutex, Unpoisoned};
 use crate::types::error::SetStateError;
 use crate::types::message;
-use crate::workers::invocation::InvocationObserver;
+use crate::types::observer::InvocationObserver;
 use crate::workers::reconciler::Reconciler;
 
 /// An invocation as its reconciler sees it: a snapshot of the resource and its refs at the start, and operations. Cheap
