@@ -69,7 +69,7 @@ served("the explores of flights", () => copied("flights"), (on) => {
     await page.keyboard.press("Shift+ArrowRight");
     await page.keyboard.press("Shift+ArrowRight");
     await page.keyboard.press("Enter");
-    await page.getByText("2013-12-02 to 2013-12-05").waitFor();
+    await page.getByText("2013-12-02 to 2013-12-05").first().waitFor();
     await settled(page);
     await tabTo(page, "JFK");
     await page.keyboard.press("Space");

@@ -10,9 +10,13 @@ export const exploreOf = (home: string, project: string, name: string, words = "
 /** Waits until all questions of the page are answered. */
 export async function settled(page: Page) {
   await page.locator("article.explore h1").waitFor({ timeout: 30_000 });
-  // What was clicked is drawn, seen, and asked for, before the page is looked at.
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
-  await page.locator("article.explore[aria-busy=false] h1").waitFor({ timeout: 30_000 });
+  // What was clicked is drawn, seen, and asked for, before the page is looked at; what comes may ask for more.
+  const frames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+  for (let quiet = 0; quiet < 3; ) {
+    await page.locator("article.explore[aria-busy=false] h1").waitFor({ timeout: 30_000 });
+    await frames();
+    quiet = (await page.locator("article.explore[aria-busy=false] h1").count()) > 0 ? quiet + 1 : 0;
+  }
 }
 
 /** A leaderboard, by the title of its dimension. */

@@ -144,10 +144,13 @@ fn name(service: &Serving) -> String {
 }
 
 fn refresh(service: &Serving, more: &str) -> u16 {
-    let name = name(service);
-    let path = format!("/v1/instances/{name}/resources/model/a/refresh");
+    let model = format!("/v1/instances/{}/resources/model/a", name(service));
+    // The files are read while the first calls are answered.
+    while service.ask("GET", &model, "").0 == 404 {}
     let headers = format!("prefer: wait=60\r\ncontent-type: application/json\r\n{more}");
-    service.send("POST", &path, &headers, "{}").0
+    service
+        .send("POST", &format!("{model}/refresh"), &headers, "{}")
+        .0
 }
 
 #[test]

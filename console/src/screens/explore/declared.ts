@@ -87,8 +87,10 @@ export function declaredOf({ explore, view }: Documents, time: string | undefine
       };
     });
   };
-  const dimensions = texts(result.dimensions).filter((name) => name.toLowerCase() !== time?.toLowerCase());
-  const measures = texts(result.measures);
+  // Whoever only reads gets the lists of fields as the spec, and no result.
+  const listed = (key: "dimensions" | "measures") => texts(Array.isArray(spec[key]) ? spec[key] : result[key]);
+  const dimensions = listed("dimensions").filter((name) => name.toLowerCase() !== time?.toLowerCase());
+  const measures = listed("measures");
   const defaults = block(spec.defaults);
   const zones = texts(spec.time_zones);
   const by = text(defaults.comparison_dimension);

@@ -92,19 +92,15 @@ export class Look {
     void this.load();
   }
 
-  /** A resource with its spec: as its viewer has it, else as an admin who looks as somebody has it, else without it. */
+  /** A resource with its spec, as whoever is signed in has it: also an admin who looks as somebody, whose fields the answers tell. */
   private async resource(kind: string, name: string, signal: AbortSignal): Promise<Resource> {
     const path = this.service.pathOf({ kind, name });
-    const as = this.as ? { "watershed-view-as": this.as } : undefined;
-    const ways: [string, Record<string, string> | undefined][] = [[`${path}?include=spec`, as], ...(as ? [[`${path}?include=spec`, undefined] as [string, undefined]] : [])];
-    for (const [at, headers] of ways) {
-      try {
-        return await this.service.get<Resource>(at, signal, headers);
-      } catch (error) {
-        if (problemOf(error).status !== 403) throw error;
-      }
+    try {
+      return await this.service.get<Resource>(`${path}?include=spec`, signal);
+    } catch (error) {
+      if (problemOf(error).status !== 403) throw error;
     }
-    return this.service.get<Resource>(path, signal, as);
+    return this.service.get<Resource>(path, signal, this.as ? { "watershed-view-as": this.as } : undefined);
   }
 
   /** Asks for all fields over no rows: the answer has the columns of those that the viewer may see. */

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::response::Response;
+use tracing::Instrument as _;
 use watershed_api::{Code, Problem};
 
 use super::answers::Unanswered;
@@ -29,6 +30,6 @@ pub(super) type PathWords = Result<Path<HashMap<String, String>>, PathRejection>
 pub(super) async fn detached(
     work: impl Future<Output = Result<Response, Unanswered>> + Send + 'static,
 ) -> Result<Response, Unanswered> {
-    let ended = tokio::spawn(work).await;
+    let ended = tokio::spawn(work.in_current_span()).await;
     ended.unwrap_or_else(|_| Err(Problem::new(Code::Defect, "the work of the call has panicked").into()))
 }

@@ -14,7 +14,6 @@ pub(super) fn begin(request: &Request) -> Span {
         target: REQUESTS,
         "request",
         otel.kind = "server",
-        otel.name = Empty,
         otel.status_code = Empty,
         http.request.method = Empty,
         http.route = Empty,
@@ -36,7 +35,6 @@ pub(super) fn end(span: &Span, (method, path): (&str, &str), route: MeteredRoute
     if span.is_disabled() {
         return;
     }
-    span.record("otel.name", format!("{method} {route}"));
     span.record("http.request.method", method);
     span.record("http.route", route.to_string());
     span.record("http.response.status_code", status.as_u16());

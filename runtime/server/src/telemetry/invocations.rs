@@ -104,12 +104,23 @@ impl InvocationObserver for Origins {
     }
 }
 
-/// Names the span of a run by what runs.
+/// Names the span of a run by what runs, and that of a request by its route, which is known at its end alone.
 pub(super) fn named(mut span: SpanData) -> SpanData {
-    let kind = Key::from_static_str("resource.kind");
-    let kind = span.attributes.iter().find(|own| own.key == kind);
-    if let Some(kind) = kind.filter(|_| span.name == super::INVOCATIONS.1) {
-        span.name = Cow::Owned(format!("run {}", kind.value.as_str()));
+    let said = |key: &'static str| {
+        let key = Key::from_static_str(key);
+        let found = span.attributes.iter().find(|own| own.key == key);
+        found.map(|own| own.value.as_str().into_owned())
+    };
+    let name = match &*span.name {
+        name if name == super::INVOCATIONS.1 => said("resource.kind").map(|kind| format!("run {kind}")),
+        "request" => {
+            let both = said("http.request.method").zip(said("http.route"));
+            both.map(|(method, route)| format!("{method} {route}"))
+        }
+        _ => None,
+    };
+    if let Some(name) = name {
+        span.name = Cow::Owned(name);
     }
     span
 }
