@@ -249,8 +249,14 @@ served("a file", shop, (on) => {
     const { page, leave } = await open("models/best.sql", "?line=2&column=7");
     await reads(page, "models/best.sql", /FROM daily/);
     await expect.poll(() => text(page, "models/best.sql").evaluate((one) => (one.getRootNode() as ShadowRoot).activeElement === one)).toBe(true);
-    await page.keyboard.press("F2");
-    await page.getByRole("region", { name: "The name at the cursor" }).getByText("model").first().waitFor();
+    // A name is known once the language server has read the project.
+    const told = page.getByRole("region", { name: "The name at the cursor" }).getByText("model");
+    const ask = async () => {
+      await text(page, "models/best.sql").focus();
+      await page.keyboard.press("F2");
+      return told.count();
+    };
+    await expect.poll(ask, { timeout: 30_000, interval: 250 }).toBeGreaterThan(0);
     await text(page, "models/best.sql").focus();
     await page.keyboard.press("Shift+F12");
     await page.getByRole("region", { name: "Where it is used" }).getByRole("link", { name: "models/best.sql:2:6" }).waitFor();
