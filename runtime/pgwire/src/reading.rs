@@ -61,11 +61,12 @@ impl Watch {
         // All arms are cancel-safe, or end the statement whose part they are.
         tokio::select! {
             biased;
-            done = future => Ok(done),
+            // Before what the engine says of its interruption.
             () = self.session.cancelled() => Err(Trouble::Fatal(ended())),
             () = self.statement.cancelled() => {
                 Err(SqlError::new(CALLED_OFF, "the statement was called off by its client").into())
             }
+            done = future => Ok(done),
             () = wire.gone() => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
         }
     }
