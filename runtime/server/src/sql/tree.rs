@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 use watershed_drivers::olap::Catalog;
 
+use super::words::OF_SESSION;
+
 /// Types whose values are names of things, and are read and shown by functions.
 const OF_NAMES: [(&str, &str); 4] = [
     ("regclass", "regclass"),
@@ -20,16 +22,6 @@ const OF_CATALOG: [(&str, &str); 7] = [
     ("char", "VARCHAR"),
     ("regproc", "VARCHAR"),
     ("regprocedure", "VARCHAR"),
-];
-
-/// Words without brackets that are functions of the session.
-const OF_SESSION: [&str; 6] = [
-    "current_catalog",
-    "current_role",
-    "current_schema",
-    "current_user",
-    "session_user",
-    "user",
 ];
 
 /// Puts the catalog's functions, casts and operators into the syntax tree of a statement.

@@ -10,8 +10,8 @@ use watershed_pgwire::{Kind, Token, tokens};
 /// Schemas of the catalog.
 const SCHEMAS: [&str; 2] = ["pg_catalog", "information_schema"];
 
-/// Words without brackets that tell something of the session.
-const OF_SESSION: [&str; 6] = [
+/// Words without brackets that are functions of the session.
+pub(super) const OF_SESSION: [&str; 6] = [
     "current_catalog",
     "current_role",
     "current_schema",
