@@ -1,6 +1,6 @@
 //! The simulator: random worlds, each decided by one number, every rule checked after every step.
 //!
-//! An ordinary run takes a few seconds, one with `WATERSHED_PROOF=ci` a minute of one core; `WATERSHED_SIM_STEPS` says
+//! An ordinary run takes a few seconds, one with `WATERSHED_PROOF=ci` twenty of one core; `WATERSHED_SIM_STEPS` says
 //! how many steps to make instead (`scripts/prove simulation` makes 60 million). Those begin at a fresh seed, which they
 //! print; a run for a time takes the same worlds every time, so that what fresh ones find stops nobody whose change has
 //! nothing to do with it. `WATERSHED_SIM_FROM` is the first seed, `WATERSHED_SIM_SEED` replays the one world of that
@@ -36,7 +36,7 @@ use world::Simulation;
 
 /// The duration of an ordinary run, and of one in CI.
 const ORDINARY: Duration = Duration::from_secs(5);
-const CI: Duration = Duration::from_secs(60);
+const CI: Duration = Duration::from_secs(20);
 
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;

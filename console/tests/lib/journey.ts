@@ -28,17 +28,28 @@ export function action(page: Page, name: string) {
   return page.getByRole("group", { name: /^Actions on/ }).getByRole("button", { name, exact: true });
 }
 
-/** Moves the focus by Tab until it is on what has such a name; the number of stops is bounded. */
+/** What the focus may rest on. */
+const STOPS = "a[href], button, input, select, textarea, summary, [tabindex], [contenteditable]";
+
+/** Moves the focus by Tab until it is on what has such a name, once the page has that; the number of stops is bounded. */
 export async function tabTo(page: Page, name: string | RegExp) {
+  const none = `no stop of the keyboard is called ${name}`;
+  const isThere = async () => (await names(page, STOPS)).some((found) => is(found, name));
+  await expect.poll(isThere, { message: none, timeout: 20_000 }).toBe(true);
   for (let stop = 0; stop < 200; stop++) {
     await page.keyboard.press("Tab");
-    const focused = await page.evaluate(() => {
-      const at = document.activeElement;
-      return at?.getAttribute("aria-label") ?? at?.textContent?.trim() ?? "";
-    });
-    if (typeof name === "string" ? focused === name : name.test(focused)) return;
+    if ((await names(page, ":focus")).some((focused) => is(focused, name))) return;
   }
-  throw new Error(`no stop of the keyboard is called ${name}`);
+  throw new Error(none);
+}
+
+/** What a person would call the elements that a selector finds. */
+function names(page: Page, selector: string) {
+  return page.locator(selector).evaluateAll((all) => all.map((element) => element.getAttribute("aria-label") ?? element.textContent?.trim() ?? ""));
+}
+
+function is(found: string, name: string | RegExp) {
+  return typeof name === "string" ? found === name : name.test(found);
 }
 
 /** Goes to what a few letters find, by keyboard alone. */

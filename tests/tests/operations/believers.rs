@@ -1,6 +1,6 @@
 //! Readers of the stream who are cut off, slow, late or confused: in the end each believes what a list says.
 //!
-//! An ordinary run plays a few rounds, one with `WATERSHED_PROOF=ci` a minute of them; `WATERSHED_WATCH_ROUNDS` says how many,
+//! An ordinary run plays a few rounds, one with `WATERSHED_PROOF=ci` twenty seconds of them; `WATERSHED_WATCH_ROUNDS` says how many,
 //! and `WATERSHED_SEED` repeats those of a seed.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Share {
         let rounds = std::env::var("WATERSHED_WATCH_ROUNDS").ok();
         match (rounds, std::env::var("WATERSHED_PROOF").as_deref()) {
             (Some(rounds), _) => Self::Rounds(rounds.parse().expect("a number of rounds")),
-            (None, Ok("ci")) => Self::Until(Instant::now() + Duration::from_secs(60)),
+            (None, Ok("ci")) => Self::Until(Instant::now() + Duration::from_secs(20)),
             (None, _) => Self::Rounds(12),
         }
     }

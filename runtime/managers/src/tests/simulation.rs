@@ -53,7 +53,7 @@ fn trees_of_things_keep_every_rule_whatever_happens() {
         Err(_) => (
             u64::MAX,
             if std::env::var_os("WATERSHED_PROOF").is_some() {
-                60
+                20
             } else {
                 4
             },

@@ -1,6 +1,6 @@
 //! Length and first seed of the random suites, as set by `WATERSHED_PROOF`.
 //!
-//! Unset, each suite takes a few seconds; with `ci`, a minute of one core; both use the same seeds every time. A number
+//! Unset, each suite takes a few seconds; with `ci`, twenty of one core; both use the same seeds every time. A number
 //! is the number of rounds, from a fresh seed, and `all` stands for a full proof. The seeds of `seeds.txt` are replayed
 //! first. `WATERSHED_SEED` runs one seed alone, or, with `WATERSHED_PROOF`, the rounds from that seed on.
 
@@ -34,7 +34,7 @@ pub(crate) enum Share {
 pub(crate) fn share() -> Share {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Err(_) => Share::Time(Duration::from_secs(2)),
-        Ok("ci") => Share::Time(Duration::from_secs(60)),
+        Ok("ci") => Share::Time(Duration::from_secs(20)),
         Ok("all") => Share::All,
         Ok(number) => Share::Rounds(number.parse().expect("WATERSHED_PROOF: ci, all or a number")),
     }
