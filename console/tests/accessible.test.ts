@@ -1,7 +1,7 @@
 // What axe finds, in both themes and on a narrow page; and the order in which a page is read.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { accessible, closeBrowser, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { LOOKS, FAILED_REQUEST, accessible, closeBrowser, picture, visit } from "./lib/browser.ts";
 import { home, pageOf, shows } from "./lib/journey.ts";
 import { canRun } from "./lib/needs.ts";
 import { Program } from "./lib/program.ts";
@@ -26,11 +26,7 @@ describe.runIf(canRun)("the pages", () => {
     await closeBrowser();
   });
 
-  const themes = ["light", "dark"] as const;
-  /** Widths that axe looks at; a person looks at more. */
-  const widths = process.env.WATERSHED_PICTURES ? [1440, 390, 320] : [1440, 320];
-  const cases = themes.flatMap((theme) => widths.map((width) => ({ theme, width })));
-  test.each(cases)("have nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
+  test.each([...LOOKS])("have nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
     const options = { colorScheme: theme, viewport: { width, height: width > 400 ? 900 : 800 } };
     const { page, leave } = await visit(home(program.home, "shop"), options);
     const look = async (name: string) => {

@@ -1,7 +1,7 @@
 // What happened last night: runs of a time, failures by cause, and the way from one to its line.
 
 import { expect, test } from "vitest";
-import { accessible, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { LOOKS, FAILED_REQUEST, accessible, picture, visit } from "./lib/browser.ts";
 import { findings } from "./lib/files.ts";
 import { find, home, shows, tabTo, until } from "./lib/journey.ts";
 import { forty, write } from "./lib/projects.ts";
@@ -60,15 +60,12 @@ served("the activity of a project", forty, (on) => {
     await leave(FAILED_REQUEST);
   });
 
-  test.each([
-    ["light", 1440],
-    ["dark", 390],
-  ] as const)("has nothing serious in the %s theme at %d pixels", async (colorScheme, width) => {
-    const { page, leave } = await visit(`${home(on.program.home, "forty")}/activity`, { colorScheme, viewport: { width, height: 900 } });
+  test.each([...LOOKS])("has nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
+    const { page, leave } = await visit(`${home(on.program.home, "forty")}/activity`, { colorScheme: theme, viewport: { width, height: 900 } });
     await page.getByRole("region", { name: /^What failed/ }).waitFor();
     await accessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-    await picture(page, `activity ${colorScheme} ${width}`);
+    await picture(page, `activity ${theme} ${width}`);
     await leave();
   });
 

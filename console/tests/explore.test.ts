@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { accessible, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { LOOKS, FAILED_REQUEST, accessible, picture, visit } from "./lib/browser.ts";
 import { board, exploreOf, figuresOf, isTrue, questions, rowsOf, settled, told } from "./lib/explore.ts";
 import { find, home, tabTo } from "./lib/journey.ts";
 import { copied } from "./lib/projects.ts";
@@ -240,8 +240,7 @@ served("the explores of flights", () => copied("flights"), (on) => {
     await leave();
   });
 
-  const cases = (["light", "dark"] as const).flatMap((theme) => (process.env.WATERSHED_PICTURES ? [1440, 390, 320] : [1440, 320]).map((width) => ({ theme, width })));
-  test.each(cases)("have nothing serious for axe in the $theme theme at $width pixels", async ({ theme, width }) => {
+  test.each([...LOOKS])("have nothing serious for axe in the $theme theme at $width pixels", async ({ theme, width }) => {
     const { page, leave } = await visit(exploreOf(on.program.home, "flights", "departures", "range=P1M&compare=-1P&is.origin=JFK"), { colorScheme: theme, viewport: { width, height: 900 } });
     const look = async (name: string) => {
       await settled(page);

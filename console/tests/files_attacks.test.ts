@@ -3,7 +3,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { accessible, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { LOOKS, FAILED_REQUEST, accessible, picture, visit } from "./lib/browser.ts";
 import { disk, fileOf, findings, reads, save, settled, text, tree, write } from "./lib/files.ts";
 import { Line } from "./lib/line.ts";
 import { ATTACK, project, shop, write as writeFiles } from "./lib/projects.ts";
@@ -145,8 +145,7 @@ served("a person who signs out", shop, (on) => {
 });
 
 served("the page of files", shop, (on) => {
-  const cases = (["light", "dark"] as const).flatMap((theme) => [1440, 390, 320].map((width) => ({ theme, width })));
-  test.each(cases)("has nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
+  test.each([...LOOKS])("has nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
     writeFiles(on.program.project, { "models/bad.yaml": "type: model\nsqll: SELECT 1\n", "models/daily.sql": "-- @materialize: true\nSELECT shop, sum(amount) AS taken FROM ordres GROUP BY shop\n" });
     const options = { colorScheme: theme, viewport: { width, height: width > 400 ? 900 : 800 } };
     const { page, leave } = await visit(fileOf(on.program.home, "shop"), options);

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { accessible, FAILED_REQUEST, picture, visit } from "./lib/browser.ts";
+import { LOOKS, FAILED_REQUEST, accessible, picture, visit } from "./lib/browser.ts";
 import { pageOf, shows, tabTo, until } from "./lib/journey.ts";
 import { Line } from "./lib/line.ts";
 import { write as writeFiles } from "./lib/projects.ts";
@@ -347,9 +347,7 @@ served("answers that are taken along", data, (on) => {
 });
 
 served("the screen of questions", data, (on) => {
-  const themes = ["light", "dark"] as const;
-  const widths = process.env.WATERSHED_PICTURES ? [1440, 390, 320] : [1440, 320];
-  test.each(themes.flatMap((theme) => widths.map((width) => ({ theme, width }))))("has nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
+  test.each([...LOOKS])("has nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
     const { page, leave } = await visit(sqlOf(on.program.home, "data"), { colorScheme: theme, viewport: { width, height: 900 } });
     const look = async (name: string) => {
       await accessible(page);

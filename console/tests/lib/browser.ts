@@ -120,6 +120,14 @@ export async function accessible(page: Page) {
   expect(found).toEqual([]);
 }
 
+/**
+ * The themes and widths at which axe looks at a page: each theme and each width once, as colours do not depend on the width. Who
+ * keeps pictures has all of them, and the width between.
+ */
+export const LOOKS = process.env.WATERSHED_PICTURES
+  ? (["light", "dark"] as const).flatMap((theme) => [1440, 390, 320].map((width) => ({ theme, width })))
+  : ([{ theme: "light", width: 1440 }, { theme: "dark", width: 320 }] as const);
+
 /** Keeps a picture of the page for people to look at. */
 export async function picture(page: Page, name: string) {
   const to = process.env.WATERSHED_PICTURES;
