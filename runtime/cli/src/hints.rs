@@ -6,6 +6,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 const COMMANDS: &[(&str, &str)] = &[
     ("apply", "`watershed run` brings the project up to date"),
     ("build", "`watershed run` brings the project up to date"),
+    (
+        "chart",
+        "`watershed show`, `query` and `metrics` draw one with `--chart`",
+    ),
     ("check", "`watershed validate` looks for mistakes"),
     (
         "clean",
@@ -13,6 +17,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("create", "`watershed init` writes a new project"),
     ("dag", "`watershed graph` shows what reads what"),
+    (
+        "dashboard",
+        "`watershed open` shows the project in a browser while `watershed start --listen` runs",
+    ),
     ("deps", "a project has no packages to install"),
     ("deploy", "`watershed run` brings the project up to date"),
     (
@@ -20,6 +28,10 @@ const COMMANDS: &[(&str, &str)] = &[
         "`watershed graph` shows what reads what, `watershed status` how it stands",
     ),
     ("exec", "`watershed query` asks the project's tables"),
+    (
+        "export",
+        "`watershed query SQL --out FILE` writes rows into a file, and so does `watershed show NAME`",
+    ),
     ("lineage", "`watershed graph` shows what reads what"),
     ("lint", "`watershed validate` looks for mistakes"),
     ("list", "`watershed status` lists the resources"),
@@ -49,6 +61,10 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "watch",
         "`watershed start` keeps the project up to date while its files are edited",
+    ),
+    (
+        "ui",
+        "`watershed open` shows the project in a browser while `watershed start --listen` runs",
     ),
     ("unpause", "`watershed resume NAME` lets it go on"),
     ("up", "`watershed run` brings the project up to date"),

@@ -21,7 +21,7 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     let style = health_style(resource.health);
     let mut out = format!(
         "{STRONG}{}/{}{STRONG:#}  {style}{}{style:#}\n",
-        resource.kind,
+        resource.declared_as.as_ref().unwrap_or(&resource.kind),
         resource.name,
         resource.health.as_str()
     );

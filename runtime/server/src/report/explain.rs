@@ -14,7 +14,7 @@ use watershed_workloads::service::{self, Trouble};
 use super::document::{Project, findings};
 use super::health::{HealthReport, ResourceHealth};
 use super::hints::nearest;
-use super::{Entry, Hidden, resource};
+use super::{Entry, Hidden, next_run, resource};
 
 /// Most causes in one answer: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
@@ -352,7 +352,10 @@ impl<'a> Inquiry<'a> {
         RootCause {
             error,
             at,
-            until: until.or_else(|| self.next_start(entry)),
+            // What has given up is tried again at the next time of its schedule.
+            until: until
+                .or_else(|| self.next_start(entry))
+                .or_else(|| next_run::time_of(&entry.row).filter(|_| self.life == Life::Live)),
             ..cause
         }
     }
