@@ -12,3 +12,12 @@ SHOW search_path;
 SELECT nspname, has_schema_privilege(nspname, 'USAGE') FROM pg_namespace;
 select c.oid, c.relname, pg_total_relation_size(c.oid), obj_description(c.oid, 'pg_class') from pg_class c where c.relkind = 'v' and c.relnamespace = 'main'::regnamespace;
 SELECT setting FROM pg_settings WHERE name = 'server_version';
+-- Keys, indexes and comments as JDBC asks for them, owners, privileges, and sizes of tables.
+SELECT 'pg_class'::regclass::oid;
+SELECT (information_schema._pg_expandarray(i.indkey)).n FROM pg_catalog.pg_index i;
+SELECT r.name FROM (SELECT ct.relname AS name, information_schema._pg_expandarray(i.indkey) AS keys, a.attnum AS n FROM pg_catalog.pg_class ct JOIN pg_catalog.pg_attribute a ON ct.oid = a.attrelid JOIN pg_catalog.pg_index i ON a.attrelid = i.indrelid WHERE i.indisprimary) r WHERE r.n = (r.keys).x;
+WITH p AS (SELECT t.tablename AS t, has_table_privilege(current_user, '"main"."many"', 'delete') AS delete FROM pg_catalog.pg_tables t WHERE schemaname = 'main') SELECT * FROM p ORDER BY 1;
+SELECT c.relname, s.n_live_tup FROM pg_class c LEFT JOIN pg_stat_user_tables s ON c.relname = s.relname WHERE c.relname = 'many';
+SELECT s.nspname, r.rolname IS NOT NULL FROM pg_namespace s LEFT JOIN pg_roles r ON r.oid = s.nspowner WHERE s.nspname = 'main';
+SELECT character_set_name FROM INFORMATION_SCHEMA.character_sets;
+SELECT table_name, privilege_type FROM information_schema.table_privileges;

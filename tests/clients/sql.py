@@ -148,7 +148,7 @@ url = sqlalchemy.URL.create("postgresql+psycopg", user, secret, "127.0.0.1", int
 engine = sqlalchemy.create_engine(url)
 inspector = sqlalchemy.inspect(engine)
 assert inspector.default_schema_name == "main"
-assert sorted(inspector.get_schema_names()) == ["information_schema", "main"], inspector.get_schema_names()
+assert sorted(inspector.get_schema_names()) == ["information_schema", "main", "metrics"], inspector.get_schema_names()
 assert sorted(inspector.get_table_names()) == ["many", "types"], inspector.get_table_names()
 assert inspector.get_view_names() == ["few"], inspector.get_view_names()
 columns = {column["name"]: column["type"] for column in inspector.get_columns("types")}

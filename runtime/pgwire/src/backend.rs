@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use watershed_api::Problem;
 use watershed_callers::Verifier;
-use watershed_drivers::olap::Rows;
+use watershed_drivers::olap::{QueryError, Rows};
 
 /// The users and databases of a server.
 pub trait Backend: Send + Sync + 'static {
@@ -42,9 +42,6 @@ pub trait Session: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Answer, Problem>>;
 
-    /// Returns the problem of an error that came between rows, in words that the user may read.
-    fn problem(&self, error: watershed_drivers::olap::QueryError) -> Problem;
-
     /// Returns the token that is cancelled when the user's access is revoked.
     fn ended(&self) -> CancellationToken;
 
@@ -55,10 +52,15 @@ pub trait Session: Send + Sync {
 /// A value that is kept as long as rows are read, such as a place among the readers.
 pub type Held = Box<dyn Any + Send>;
 
+/// Returns the problem of an error that came between rows, in words that the user may read.
+pub type Words = Box<dyn Fn(&QueryError) -> Problem + Send + Sync>;
+
 /// The rows of a statement.
 pub struct Answer {
     /// The rows, as the engine makes them.
     pub rows: Rows,
+    /// The words for errors that come between rows.
+    pub words: Words,
     /// Dropped with the last row.
     pub held: Held,
 }

@@ -11,6 +11,7 @@
 //! | [`opening`] | what comes before a session: encryption, cancel requests, the name of the database |
 //! | [`scram`] | proof of a secret by SCRAM-SHA-256 |
 //! | [`session`] | messages of a client who has signed in |
+//! | [`portal`] | prepared statements and portals |
 //! | [`reading`] | statements that are answered by rows |
 //! | [`statement`] | what a statement asks for, told from its words |
 //! | [`copy`] | rows as lines, for `COPY ... TO STDOUT` |
@@ -29,6 +30,7 @@ mod copy;
 mod frame;
 mod opening;
 mod parameters;
+mod portal;
 mod reading;
 mod savepoints;
 mod scram;
@@ -42,7 +44,7 @@ mod tokens;
 mod types;
 mod wire;
 
-pub use backend::{Answer, Backend, Bounds, Held, Session};
+pub use backend::{Answer, Backend, Bounds, Held, Session, Words};
 pub use server::{Link, Server};
 pub use tokens::{Kind, Token, tokens};
 pub use types::{ClientType, client_type};

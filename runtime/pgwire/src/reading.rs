@@ -131,12 +131,7 @@ impl Reading {
     }
 
     /// Sends up to a number of rows, 0 for all; returns true if there is none left.
-    pub(crate) async fn send(
-        &mut self,
-        session: &dyn Session,
-        wire: &mut Wire,
-        most: u64,
-    ) -> Result<bool, Trouble> {
+    pub(crate) async fn send(&mut self, wire: &mut Wire, most: u64) -> Result<bool, Trouble> {
         let mut left = if most == 0 { u64::MAX } else { most };
         loop {
             while let Some(row) = self.rows.next() {
@@ -151,14 +146,14 @@ impl Reading {
                 left -= 1;
                 self.sent += 1;
             }
-            if !self.fetch(session, wire).await? {
+            if !self.fetch(wire).await? {
                 return Ok(true);
             }
         }
     }
 
     /// Takes the next rows from the engine; returns false behind the last ones.
-    async fn fetch(&mut self, session: &dyn Session, wire: &mut Wire) -> Result<bool, Trouble> {
+    async fn fetch(&mut self, wire: &mut Wire) -> Result<bool, Trouble> {
         if self.is_over {
             return Ok(false);
         }
@@ -168,19 +163,14 @@ impl Reading {
         let watch = self.watch.clone();
         match watch.attend(wire, self.answer.rows.next()).await? {
             Some(Ok(rows)) => self.rows = rows.into_iter(),
-            Some(Err(error)) => return Err(SqlError::of(&session.problem(error), None).into()),
+            Some(Err(error)) => return Err(SqlError::of(&(self.answer.words)(&error), None).into()),
             None => self.is_over = true,
         }
         Ok(!self.is_over)
     }
 
     /// Sends all rows as lines; returns their number.
-    pub(crate) async fn copy(
-        &mut self,
-        session: &dyn Session,
-        wire: &mut Wire,
-        lines: &Lines,
-    ) -> Result<u64, Trouble> {
+    pub(crate) async fn copy(&mut self, wire: &mut Wire, lines: &Lines) -> Result<u64, Trouble> {
         let columns = self.types.len();
         let begin = CopyOutResponse::new(0, count(columns), vec![0; columns]);
         wire.put(PgWireBackendMessage::CopyOutResponse(begin)).await?;
@@ -200,7 +190,7 @@ impl Reading {
                 wire.put(PgWireBackendMessage::CopyData(line)).await?;
                 self.sent += 1;
             }
-            if !self.fetch(session, wire).await? {
+            if !self.fetch(wire).await? {
                 wire.put(PgWireBackendMessage::CopyDone(CopyDone::new())).await?;
                 return Ok(self.sent);
             }

@@ -1,6 +1,6 @@
 //! Messages of a client who has signed in.
 //!
-//! 1. A session reads at most one statement at a time: who asks another leaves the rest of an open portal.
+//! 1. A session reads at most one statement at a time: who asks another leaves the rest of an open portal, which answers no more.
 //! 2. Behind an error of the extended protocol all is skipped until `Sync`.
 //! 3. Portals live until their transaction ends, and until the client has asked nothing for the time of
 //!    [`Bounds::takes_nothing`]: an open read keeps the engine's file from shrinking.
@@ -22,6 +22,7 @@ use crate::backend::{Bounds, Session};
 use crate::copy::Copy;
 use crate::frame::{self, Frame};
 use crate::parameters;
+use crate::portal::{self, Portal, Prepared};
 use crate::reading::{self, Reading, Trouble, Watch, ended};
 use crate::savepoints::{Savepoints, Step};
 use crate::state::{
@@ -41,25 +42,6 @@ const PORTALS: usize = 64;
 const ROWS: &str = "SELECT";
 /// The word by which clients know that lines were sent.
 const COPIED: &str = "COPY";
-
-/// A prepared statement.
-struct Prepared {
-    sql: String,
-    /// The wish of the statement; none for a statement without words.
-    ask: Option<Ask>,
-    /// Types of the parameters.
-    types: Vec<u32>,
-}
-
-/// A statement with its values.
-struct Portal {
-    sql: String,
-    /// True if the text is that which the client sent, so that places in it mean something there.
-    is_own: bool,
-    ask: Option<Ask>,
-    formats: Vec<i16>,
-    is_over: bool,
-}
 
 /// A session.
 pub(crate) struct Talk {
@@ -131,7 +113,7 @@ impl Talk {
             match self.answer(frame).await {
                 Ok(()) => {}
                 Err(Trouble::Told(error)) => {
-                    self.reading = None;
+                    self.leave_reading();
                     self.wire.put(error.message(false)).await?;
                     if self.status == TransactionStatus::Transaction {
                         self.status = TransactionStatus::Error;
@@ -185,7 +167,7 @@ impl Talk {
                 () = sleep_until(self.expires) => return Err(Trouble::Fatal(ended())),
                 read = self.wire.message(self.bounds.message_bytes) => read,
                 () = sleep_until(until) => {
-                    if self.reading.take().is_none() || until == end {
+                    if !self.leave_reading() || until == end {
                         return Err(Trouble::Fatal(over));
                     }
                     continue;
@@ -219,7 +201,14 @@ impl Talk {
         match frame {
             Frame::Query(query) => {
                 self.skips = false;
-                self.close_portals();
+                match self.status {
+                    TransactionStatus::Idle => self.close_portals(),
+                    // Those with a name live until the transaction ends.
+                    _ => {
+                        self.leave_reading();
+                        self.close_portal("");
+                    }
+                }
                 self.simple(&query.query).await?;
                 Ok(self.ready().await?)
             }
@@ -286,7 +275,7 @@ impl Talk {
             let session = &*self.session;
             let mut reading = Reading::begin(session, &mut self.wire, watch, (sql, told), &[]).await?;
             self.wire.put(reading.description()).await?;
-            reading.send(session, &mut self.wire, 0).await?;
+            reading.send(&mut self.wire, 0).await?;
             let tag = rows(reading.sent());
             self.complete(tag).await?;
         }
@@ -368,6 +357,7 @@ impl Talk {
             ask: prepared.ask.clone(),
             formats: bind.result_column_format_codes,
             is_over: false,
+            is_left: false,
         };
         self.portals.insert(name, portal);
         Ok(())
@@ -381,7 +371,7 @@ impl Talk {
         self.wire.put(Out::ParameterDescription(types)).await?;
         let description = match &prepared.ask {
             Some(Ask::Rows) => {
-                self.reading = None;
+                self.leave_reading();
                 let constants = parameters::unknown(&prepared.types)?;
                 let sql = parameters::put(&prepared.sql, &constants)?;
                 let told = prepared.types.is_empty().then_some(prepared.sql.as_str());
@@ -414,16 +404,27 @@ impl Talk {
         found.ok_or_else(|| SqlError::new(NO_PORTAL, format!("there is no portal \"{name}\"")))
     }
 
+    /// Ends the statement that is half read, and with it its portal, which could only begin again. Returns false if there is none.
+    fn leave_reading(&mut self) -> bool {
+        let Some((name, _)) = self.reading.take() else {
+            return false;
+        };
+        if let Some(portal) = self.portals.get_mut(&name) {
+            portal.is_left = true;
+        }
+        true
+    }
+
     /// Returns the statement of a portal, which is begun if it has not been.
     async fn start(&mut self, name: &str) -> Result<&mut Reading, Trouble> {
         if self.reading.as_ref().is_none_or(|(own, _)| own != name) {
-            // The one before would be left half read.
-            if let Some((left, _)) = self.reading.take() {
-                self.portals.remove(&left);
-            }
+            self.leave_reading();
             let watch = self.watch();
             let portal = self.portals.get(name);
             let portal = portal.ok_or_else(|| SqlError::new(NO_PORTAL, "there is no such portal"))?;
+            if portal.is_left {
+                return Err(portal::left(name).into());
+            }
             let told = portal.is_own.then_some(portal.sql.as_str());
             let asked = (portal.sql.clone(), told);
             let begun = Reading::begin(&*self.session, &mut self.wire, watch, asked, &portal.formats).await?;
@@ -460,7 +461,7 @@ impl Talk {
             return Err(SqlError::new(NO_PORTAL, "there is no such portal").into());
         };
         let before = reading.sent();
-        if !reading.send(&*self.session, &mut self.wire, most).await? {
+        if !reading.send(&mut self.wire, most).await? {
             return self.put(Out::PortalSuspended(PortalSuspended::new())).await;
         }
         let tag = rows(reading.sent() - before);
@@ -474,7 +475,7 @@ impl Talk {
         let (session, watch) = (&*self.session, self.watch());
         let asked = (copy.sql, None);
         let mut reading = Reading::begin(session, &mut self.wire, watch, asked, &[]).await?;
-        let sent = reading.copy(session, &mut self.wire, &copy.lines).await?;
+        let sent = reading.copy(&mut self.wire, &copy.lines).await?;
         self.complete(format!("{COPIED} {sent}")).await
     }
 

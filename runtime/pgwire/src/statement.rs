@@ -84,6 +84,8 @@ pub(crate) fn ask(sql: &str) -> Result<Ask, SqlError> {
             Ok(Ask::Forget(name.filter(|name| name != "all")))
         }
         "copy" => copy::read(sql).map(Ask::Copy),
+        // No cursor has been declared.
+        "close" if word(1) == "all" => Ok(Ask::Nothing("CLOSE CURSOR ALL")),
         "unlisten" => Ok(Ask::Nothing("UNLISTEN")),
         first if ABOUT_STATEMENTS.contains(&first) => {
             let message = format!("{} is not offered here", first.to_uppercase());
@@ -132,11 +134,14 @@ fn words(sql: &str) -> Vec<String> {
 fn writes(sql: &str) -> bool {
     let kept = tokens(sql).filter(|token| token.kind != Kind::Blank);
     let words: Vec<String> = kept.map(|token| token.text.to_ascii_lowercase()).collect();
-    words.windows(3).any(|words| {
-        matches!(
-            [&*words[0], &*words[1], &*words[2]],
+    // A column may be called like a statement.
+    let is_name = |at: usize| at.checked_sub(1).is_some_and(|before| words[before] == "as");
+    words.windows(3).enumerate().any(|(at, part)| {
+        let is_write = matches!(
+            [&*part[0], &*part[1], &*part[2]],
             ["insert" | "merge", "into", _] | ["delete", "from", _] | ["update", _, "set"]
-        )
+        );
+        is_write && !is_name(at)
     })
 }
 
@@ -250,6 +255,8 @@ mod tests {
             ("(SELECT 1)", Ask::Rows),
             ("-- a\nSELECT \"update\" FROM t", Ask::Rows),
             ("SHOW TABLES", Ask::Rows),
+            ("WITH p AS (SELECT a AS delete FROM t) TABLE p", Ask::Rows),
+            ("CLOSE ALL", Ask::Nothing("CLOSE CURSOR ALL")),
             ("show server_version", setting("server_version")),
             (
                 "SHOW TRANSACTION ISOLATION LEVEL",

@@ -70,6 +70,10 @@ impl Backend for Shop {
     }
 }
 
+fn problem(error: &QueryError) -> Problem {
+    Problem::new(Code::ProjectError, error.to_string())
+}
+
 impl Session for Reader {
     fn run<'a>(
         &'a self,
@@ -89,17 +93,14 @@ impl Session for Reader {
                 .engine
                 .query(query, cancel)
                 .await
-                .map_err(|error| self.problem(error))?;
+                .map_err(|error| problem(&error))?;
             Ok(Answer {
                 rows,
+                words: Box::new(problem),
                 held: Box::new(()),
             })
         }
         .boxed()
-    }
-
-    fn problem(&self, error: QueryError) -> Problem {
-        Problem::new(Code::ProjectError, error.to_string())
     }
 
     fn ended(&self) -> CancellationToken {

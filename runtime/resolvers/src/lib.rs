@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`metrics`] | queries of metrics views: planned for a viewer, and answered |
 //! | [`metrics_sql`] | the same in SQL |
+//! | [`view_table`] | metrics views as tables in statements of SQL clients |
 //! | [`api`] | calls of APIs |
 //! | [`legacy`] | questions of the old interface by name |
 //! | `front` | explores and canvases through which a view is asked |
@@ -33,6 +34,7 @@ pub mod metrics;
 pub mod metrics_sql;
 pub mod resources;
 pub mod view;
+pub mod view_table;
 pub mod viewer;
 
 pub mod error;

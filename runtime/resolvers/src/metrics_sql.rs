@@ -139,12 +139,16 @@ fn selected(item: &Value) -> Result<(String, Value), String> {
 
 /// Conditions of `WHERE`, separated into time range and filter.
 #[derive(Default)]
-struct Ranged {
-    range: Option<Value>,
-    filter: Option<Value>,
+pub(super) struct Ranged {
+    pub(super) range: Option<Value>,
+    pub(super) filter: Option<Value>,
 }
 
-fn ranged(node: &Value) -> Result<Ranged, String> {
+/// Separates the condition of a statement into time range and filter.
+///
+/// # Errors
+/// What is no condition of a filter, and half a range.
+pub(super) fn ranged(node: &Value) -> Result<Ranged, String> {
     if node.is_null() {
         return Ok(Ranged::default());
     }

@@ -1,5 +1,8 @@
 //! SQL clients of a service: psql, and what programs in Python ask by.
 
+mod answers;
+mod views;
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -62,8 +65,12 @@ impl Holder {
 
 impl Host {
     fn begin() -> Self {
-        let project = Sandbox::with(PROJECT);
-        for instance in ["one", "two"] {
+        Self::with(PROJECT, &["one", "two"])
+    }
+
+    fn with(files: &[(&str, &str)], instances: &[&str]) -> Self {
+        let project = Sandbox::with(files);
+        for instance in instances {
             let said = project.call(&["run", "-C", instance]);
             assert_eq!(said.code, Some(0), "{}", said.stderr);
         }
@@ -423,15 +430,20 @@ fn s_api27_programs_in_python_read_and_inspect() {
     }
     let host = Host::begin();
     let reader = host.holder("reader", r#"{"one": "read+query"}"#, "");
-    let output = Command::new("python3")
-        .env("PYTHONPATH", &python)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/clients/sql.py"))
-        .args([&host.port.to_string(), &reader.id, &reader.secret])
-        .output()
-        .expect("Python runs");
-    let (out, said) = texts(&output);
-    assert!(output.status.success() && out == "done\n", "{out}{said}");
+    for client in ["sql.py", "asyncpg_client.py"] {
+        let output = Command::new("python3")
+            .env("PYTHONPATH", &python)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/clients")).join(client))
+            .args([&host.port.to_string(), &reader.id, &reader.secret])
+            .output()
+            .expect("Python runs");
+        let (out, said) = texts(&output);
+        assert!(
+            output.status.success() && out == "done\n",
+            "{client}: {out}{said}"
+        );
+    }
 }
 
 #[test]

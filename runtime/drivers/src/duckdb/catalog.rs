@@ -10,12 +10,15 @@ use tokio_util::sync::CancellationToken;
 use super::failure::classify;
 use super::query;
 use super::sys::{Answer, ColumnValue, Connection, Database, Param, RawError};
-use crate::olap::{self, Failure, Query, QueryError, Relation, Rows, Seen, Value};
+use crate::olap::{self, Failure, Query, QueryError, Relation, Rows, Schema, Seen, Value};
 
 /// Statements that make relations and functions.
 const SCRIPT: &str = include_str!("catalog.sql");
 /// Beginning of the engine's names of functions that Postgres has.
 const FUNCTION: &str = "_pg_";
+/// Numbers of the schemas, as `catalog.sql` has them.
+const MAIN: i64 = 2200;
+const METRICS: i64 = 2201;
 /// The memory of a catalog, beyond which statements fail: relations are few, and joins of clients are small.
 const MEMORY: &str = "128MB";
 
@@ -105,6 +108,11 @@ fn fill(connection: &Connection, seen: &Seen) -> Result<(), RawError> {
                 ColumnValue::Text(&own.name),
                 ColumnValue::Text(relation(own)),
                 ColumnValue::number(own.rows),
+                ColumnValue::Number(match own.schema {
+                    Schema::Main => MAIN,
+                    Schema::Metrics => METRICS,
+                }),
+                ColumnValue::Text(&own.description),
             ]
         })
         .collect();
@@ -121,6 +129,7 @@ fn fill(connection: &Connection, seen: &Seen) -> Result<(), RawError> {
                 number(u64::from(column.oid)),
                 ColumnValue::Number(i64::from(column.size)),
                 ColumnValue::Number(i64::from(column.modifier)),
+                ColumnValue::Text(&column.description),
             ]
         })
         .collect();
@@ -182,13 +191,16 @@ mod tests {
     fn catalog() -> Catalog {
         let column = |name: &str, oid, size, modifier| Attribute {
             name: name.to_owned(),
+            description: String::new(),
             oid,
             size,
             modifier,
         };
         let flights = Relation {
             oid: 20_000,
+            schema: Schema::Main,
             name: "flights".to_owned(),
+            description: "one row a flight".to_owned(),
             is_view: false,
             rows: Some(7),
             columns: vec![

@@ -6,8 +6,10 @@
 CREATE SCHEMA seen;
 CREATE TABLE seen.session(usr VARCHAR, db VARCHAR);
 CREATE TABLE seen.databases(oid BIGINT, name VARCHAR);
-CREATE TABLE seen.relations(oid BIGINT, name VARCHAR, kind VARCHAR, rows BIGINT);
-CREATE TABLE seen.columns(relation BIGINT, number SMALLINT, name VARCHAR, type BIGINT, size SMALLINT, modifier INTEGER);
+CREATE TABLE seen.relations(oid BIGINT, name VARCHAR, kind VARCHAR, rows BIGINT, namespace BIGINT, description VARCHAR);
+CREATE TABLE seen.columns(
+  relation BIGINT, number SMALLINT, name VARCHAR, type BIGINT, size SMALLINT, modifier INTEGER, description VARCHAR
+);
 
 CREATE TABLE seen.types AS SELECT * FROM (VALUES
   (16, 'bool', 'boolean', 1, 'B', 1000), (17, 'bytea', 'bytea', -1, 'U', 1001), (18, 'char', '"char"', 1, 'Z', 1002),
@@ -23,12 +25,19 @@ CREATE TABLE seen.types AS SELECT * FROM (VALUES
   (3802, 'jsonb', 'jsonb', -1, 'U', 3807)
 ) AS types(oid, name, shown, size, category, array_oid);
 
+-- The catalog's own relations, by which clients name kinds of things.
+CREATE TABLE seen.own AS SELECT * FROM (VALUES
+  (1213::BIGINT, 'pg_tablespace'), (1247, 'pg_type'), (1249, 'pg_attribute'), (1255, 'pg_proc'), (1259, 'pg_class'), (1260, 'pg_authid'),
+  (1262, 'pg_database'), (2601, 'pg_am'), (2604, 'pg_attrdef'), (2606, 'pg_constraint'), (2608, 'pg_depend'), (2610, 'pg_index'),
+  (2612, 'pg_language'), (2615, 'pg_namespace'), (2618, 'pg_rewrite'), (2620, 'pg_trigger'), (3079, 'pg_extension'), (3501, 'pg_enum')
+) AS own(oid, name);
+
 CREATE VIEW pg_namespace AS SELECT * FROM (VALUES
-  (11::BIGINT, 'pg_catalog', 10::BIGINT, NULL::VARCHAR[]), (2200, 'main', 10, NULL), (13000, 'information_schema', 10, NULL)
+  (11::BIGINT, 'pg_catalog', 10::BIGINT, NULL::VARCHAR[]), (2200, 'main', 10, NULL), (2201, 'metrics', 10, NULL), (13000, 'information_schema', 10, NULL)
 ) AS own(oid, nspname, nspowner, nspacl);
 
 CREATE VIEW pg_class AS SELECT
-  oid, name AS relname, 2200::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
+  oid, name AS relname, namespace AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
   if(kind = 'r', 2, 0)::BIGINT AS relam, oid AS relfilenode, 0::BIGINT AS reltablespace, 0::INTEGER AS relpages,
   coalesce(rows, -1)::FLOAT AS reltuples, 0::INTEGER AS relallvisible, 0::BIGINT AS reltoastrelid, false AS relhasindex,
   false AS relisshared, 'p' AS relpersistence, kind AS relkind,
@@ -75,7 +84,7 @@ FROM seen.databases;
 CREATE VIEW pg_roles AS SELECT
   usr AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin,
   false AS rolreplication, -1::INTEGER AS rolconnlimit, '********' AS rolpassword, NULL::TIMESTAMPTZ AS rolvaliduntil,
-  false AS rolbypassrls, NULL::VARCHAR[] AS rolconfig, 16384::BIGINT AS oid
+  false AS rolbypassrls, NULL::VARCHAR[] AS rolconfig, 10::BIGINT AS oid
 FROM seen.session;
 CREATE VIEW pg_user AS SELECT
   rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
@@ -91,15 +100,15 @@ CREATE VIEW pg_collation AS SELECT
   NULL::VARCHAR AS colliculocale, NULL::VARCHAR AS collicurules, NULL::VARCHAR AS collversion;
 CREATE VIEW pg_settings AS SELECT * FROM (VALUES
   ('server_version', '16.0'), ('server_version_num', '160000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'),
-  ('TimeZone', 'UTC'), ('search_path', 'main'), ('standard_conforming_strings', 'on'), ('transaction_read_only', 'on'),
+  ('TimeZone', 'UTC'), ('search_path', 'main, metrics'), ('standard_conforming_strings', 'on'), ('transaction_read_only', 'on'),
   ('max_index_keys', '32'), ('max_identifier_length', '63')
 ) AS settings(name, setting);
 CREATE VIEW pg_tables AS SELECT
-  'main' AS schemaname, name AS tablename, usr AS tableowner, NULL::VARCHAR AS tablespace, false AS hasindexes, false AS hasrules,
+  nspname AS schemaname, name AS tablename, usr AS tableowner, NULL::VARCHAR AS tablespace, false AS hasindexes, false AS hasrules,
   false AS hastriggers, false AS rowsecurity
-FROM seen.relations, seen.session WHERE kind = 'r';
-CREATE VIEW pg_views AS SELECT 'main' AS schemaname, name AS viewname, usr AS viewowner, NULL::VARCHAR AS definition
-FROM seen.relations, seen.session WHERE kind = 'v';
+FROM seen.relations JOIN pg_namespace own ON own.oid = namespace, seen.session WHERE kind = 'r';
+CREATE VIEW pg_views AS SELECT nspname AS schemaname, name AS viewname, usr AS viewowner, NULL::VARCHAR AS definition
+FROM seen.relations JOIN pg_namespace own ON own.oid = namespace, seen.session WHERE kind = 'v';
 
 -- What there is none of.
 CREATE VIEW pg_attrdef AS SELECT 0::BIGINT AS oid, 0::BIGINT AS adrelid, 0::SMALLINT AS adnum, '' AS adbin WHERE false;
@@ -116,7 +125,9 @@ CREATE VIEW pg_index AS SELECT
   false AS indisvalid, false AS indcheckxmin, false AS indisready, false AS indislive, false AS indisreplident,
   NULL::SMALLINT[] AS indkey, NULL::BIGINT[] AS indcollation, NULL::BIGINT[] AS indclass, NULL::SMALLINT[] AS indoption,
   NULL::VARCHAR AS indexprs, NULL::VARCHAR AS indpred WHERE false;
-CREATE VIEW pg_description AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, 0::INTEGER AS objsubid, '' AS description WHERE false;
+CREATE VIEW pg_description AS
+SELECT oid AS objoid, 1259::BIGINT AS classoid, 0::INTEGER AS objsubid, description FROM seen.relations WHERE description <> ''
+UNION ALL SELECT relation, 1259, number, description FROM seen.columns WHERE description <> '';
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description WHERE false;
 CREATE VIEW pg_enum AS SELECT 0::BIGINT AS oid, 0::BIGINT AS enumtypid, 0::FLOAT AS enumsortorder, '' AS enumlabel WHERE false;
 CREATE VIEW pg_range AS SELECT
@@ -157,12 +168,17 @@ CREATE VIEW pg_depend AS SELECT
   0::INTEGER AS refobjsubid, '' AS deptype WHERE false;
 CREATE VIEW pg_foreign_table AS SELECT 0::BIGINT AS ftrelid, 0::BIGINT AS ftserver, NULL::VARCHAR[] AS ftoptions WHERE false;
 CREATE VIEW pg_foreign_server AS SELECT 0::BIGINT AS oid, '' AS srvname, 0::BIGINT AS srvowner, 0::BIGINT AS srvfdw WHERE false;
+CREATE VIEW pg_opfamily AS SELECT
+  0::BIGINT AS oid, 0::BIGINT AS opfmethod, '' AS opfname, 0::BIGINT AS opfnamespace, 0::BIGINT AS opfowner WHERE false;
 CREATE VIEW pg_opclass AS SELECT
   0::BIGINT AS oid, 0::BIGINT AS opcmethod, '' AS opcname, 0::BIGINT AS opcnamespace, false AS opcdefault WHERE false;
 CREATE VIEW pg_matviews AS SELECT '' AS schemaname, '' AS matviewname, '' AS matviewowner, '' AS definition WHERE false;
 CREATE VIEW pg_indexes AS SELECT
   '' AS schemaname, '' AS tablename, '' AS indexname, NULL::VARCHAR AS tablespace, '' AS indexdef WHERE false;
 CREATE VIEW pg_db_role_setting AS SELECT 0::BIGINT AS setdatabase, 0::BIGINT AS setrole, NULL::VARCHAR[] AS setconfig WHERE false;
+CREATE VIEW pg_stat_user_tables AS SELECT
+  r.oid AS relid, nspname AS schemaname, name AS relname, 0::BIGINT AS seq_scan, rows AS n_live_tup, 0::BIGINT AS n_dead_tup
+FROM seen.relations r JOIN pg_namespace own ON own.oid = namespace WHERE kind = 'r';
 CREATE VIEW pg_event_trigger AS SELECT 0::BIGINT AS oid, '' AS evtname WHERE false;
 
 CREATE VIEW information_schema_schemata AS SELECT
@@ -170,17 +186,17 @@ CREATE VIEW information_schema_schemata AS SELECT
   NULL::VARCHAR AS default_character_set_schema, NULL::VARCHAR AS default_character_set_name, NULL::VARCHAR AS sql_path
 FROM pg_namespace, seen.session;
 CREATE VIEW information_schema_tables AS SELECT
-  db AS table_catalog, 'main' AS table_schema, name AS table_name, if(kind = 'v', 'VIEW', 'BASE TABLE') AS table_type,
+  db AS table_catalog, nspname AS table_schema, name AS table_name, if(kind = 'v', 'VIEW', 'BASE TABLE') AS table_type,
   NULL::VARCHAR AS self_referencing_column_name, NULL::VARCHAR AS reference_generation, NULL::VARCHAR AS user_defined_type_catalog,
   NULL::VARCHAR AS user_defined_type_schema, NULL::VARCHAR AS user_defined_type_name, 'NO' AS is_insertable_into, 'NO' AS is_typed,
   NULL::VARCHAR AS commit_action
-FROM seen.relations, seen.session;
+FROM seen.relations JOIN pg_namespace own ON own.oid = namespace, seen.session;
 CREATE VIEW information_schema_views AS SELECT
-  db AS table_catalog, 'main' AS table_schema, name AS table_name, NULL::VARCHAR AS view_definition, 'NONE' AS check_option,
+  db AS table_catalog, nspname AS table_schema, name AS table_name, NULL::VARCHAR AS view_definition, 'NONE' AS check_option,
   'NO' AS is_updatable, 'NO' AS is_insertable_into
-FROM seen.relations, seen.session WHERE kind = 'v';
+FROM seen.relations JOIN pg_namespace own ON own.oid = namespace, seen.session WHERE kind = 'v';
 CREATE VIEW information_schema_columns AS SELECT
-  db AS table_catalog, 'main' AS table_schema, r.name AS table_name, c.name AS column_name, c.number::INTEGER AS ordinal_position,
+  db AS table_catalog, nspname AS table_schema, r.name AS table_name, c.name AS column_name, c.number::INTEGER AS ordinal_position,
   NULL::VARCHAR AS column_default, 'YES' AS is_nullable, t.shown AS data_type, NULL::INTEGER AS character_maximum_length,
   NULL::INTEGER AS character_octet_length,
   CASE t.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
@@ -191,7 +207,8 @@ CREATE VIEW information_schema_columns AS SELECT
   db AS udt_catalog, 'pg_catalog' AS udt_schema, t.name AS udt_name, c.number::VARCHAR AS dtd_identifier, 'NO' AS is_self_referencing,
   'NO' AS is_identity, NULL::VARCHAR AS identity_generation, 'NEVER' AS is_generated, NULL::VARCHAR AS generation_expression,
   'NO' AS is_updatable
-FROM seen.session, seen.columns c JOIN seen.relations r ON r.oid = c.relation JOIN seen.types t ON t.oid = c.type;
+FROM seen.session, seen.columns c JOIN seen.relations r ON r.oid = c.relation JOIN seen.types t ON t.oid = c.type
+  JOIN pg_namespace own ON own.oid = r.namespace;
 CREATE VIEW information_schema_table_constraints AS SELECT
   '' AS constraint_catalog, '' AS constraint_schema, '' AS constraint_name, '' AS table_catalog, '' AS table_schema, '' AS table_name,
   '' AS constraint_type, '' AS is_deferrable, '' AS initially_deferred WHERE false;
@@ -204,14 +221,23 @@ CREATE VIEW information_schema_constraint_column_usage AS SELECT
 CREATE VIEW information_schema_referential_constraints AS SELECT
   '' AS constraint_catalog, '' AS constraint_schema, '' AS constraint_name, '' AS unique_constraint_catalog,
   '' AS unique_constraint_schema, '' AS unique_constraint_name, '' AS match_option, '' AS update_rule, '' AS delete_rule WHERE false;
+CREATE VIEW information_schema_character_sets AS SELECT 'UTF8' AS character_set_name, 'UCS' AS character_repertoire;
+CREATE VIEW information_schema_table_privileges AS SELECT
+  usr AS grantor, usr AS grantee, table_catalog, table_schema, table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable,
+  'YES' AS with_hierarchy
+FROM information_schema_tables, seen.session;
+CREATE VIEW information_schema_role_table_grants AS FROM information_schema_table_privileges;
 CREATE VIEW information_schema_routines AS SELECT '' AS routine_catalog, '' AS routine_schema, '' AS routine_name, '' AS routine_type WHERE false;
 CREATE VIEW information_schema_sequences AS SELECT '' AS sequence_catalog, '' AS sequence_schema, '' AS sequence_name WHERE false;
 
 -- Names as `::regclass` and `::regtype` read and show them. A number stays what it is.
 CREATE MACRO _pg_regclass(x) AS coalesce(TRY_CAST(x AS BIGINT),
-  (SELECT min(oid) FROM seen.relations WHERE name = replace(regexp_replace(x::VARCHAR, '^"?main"?\.', ''), '"', '')));
+  (SELECT min_by(r.oid, namespace) FROM seen.relations r JOIN pg_namespace own ON own.oid = namespace
+    WHERE replace(x::VARCHAR, '"', '') IN (name, nspname || '.' || name)),
+  (SELECT min(own.oid) FROM seen.own own WHERE replace(x::VARCHAR, '"', '') IN (own.name, 'pg_catalog.' || own.name)));
 CREATE MACRO _pg_regclass_text(x) AS coalesce(
-  (SELECT min(name) FROM seen.relations WHERE oid = _pg_regclass(x)), x::VARCHAR);
+  (SELECT min(name) FROM seen.relations WHERE oid = _pg_regclass(x)),
+  (SELECT min(name) FROM seen.own WHERE oid = _pg_regclass(x)), x::VARCHAR);
 CREATE MACRO _pg_regtype(x) AS coalesce(TRY_CAST(x AS BIGINT),
   (SELECT min(oid) FROM pg_type WHERE typname = replace(replace(x::VARCHAR, 'pg_catalog.', ''), '"', '')),
   (SELECT min(oid) FROM seen.types WHERE shown = lower(x::VARCHAR)));
@@ -237,12 +263,18 @@ CREATE MACRO _pg_session_user() AS (SELECT min(usr) FROM seen.session);
 CREATE MACRO _pg_current_role() AS (SELECT min(usr) FROM seen.session);
 CREATE MACRO _pg_user() AS (SELECT min(usr) FROM seen.session);
 CREATE MACRO _pg_array_remove(items, gone) AS list_filter(items, lambda item: item IS DISTINCT FROM gone);
-CREATE MACRO _pg_current_schema() AS 'main';
-CREATE MACRO _pg_current_schemas(implicit) AS if(implicit, ['pg_catalog', 'main'], ['main']);
+-- Who sees metrics views alone is there by default.
+CREATE MACRO _pg_current_schema() AS if((SELECT min(namespace) FROM seen.relations) = 2201, 'metrics', 'main');
+CREATE MACRO _pg_current_schemas(implicit) AS if(implicit, ['pg_catalog', 'main', 'metrics'], ['main', 'metrics']);
 CREATE MACRO _pg_current_setting(s) AS (SELECT min(setting) FROM pg_settings own WHERE lower(own.name) = lower(s)),
   (s, missing) AS (SELECT min(setting) FROM pg_settings own WHERE lower(own.name) = lower(s));
 CREATE MACRO _pg_set_config(name, value, is_local) AS value;
 CREATE MACRO _pg_pg_backend_pid() AS 1;
+CREATE MACRO _pg_pg_advisory_unlock_all() AS NULL;
+CREATE MACRO _pg_pg_client_encoding() AS 'UTF8';
+CREATE MACRO _pg__pg_expandarray(items) AS {'x': items[1], 'n': 1};
+CREATE MACRO _pg_string_to_array(t, d) AS string_split(t, d);
+CREATE MACRO _pg_quote_literal(x) AS '''' || replace(x::VARCHAR, '''', '''''') || '''';
 CREATE MACRO _pg_pg_is_in_recovery() AS false;
 CREATE MACRO _pg_pg_my_temp_schema() AS 0;
 CREATE MACRO _pg_pg_is_other_temp_schema(x) AS false;
@@ -262,8 +294,9 @@ CREATE MACRO _pg_has_any_column_privilege(a, b) AS upper(b) = 'SELECT', (a, b, c
 CREATE MACRO _pg_has_schema_privilege(a, b) AS upper(b) = 'USAGE', (a, b, c) AS upper(c) = 'USAGE';
 CREATE MACRO _pg_has_database_privilege(a, b) AS upper(b) = 'CONNECT', (a, b, c) AS upper(c) = 'CONNECT';
 CREATE MACRO _pg_has_function_privilege(a, b) AS true, (a, b, c) AS true;
-CREATE MACRO _pg_obj_description(x) AS NULL::VARCHAR, (x, c) AS NULL::VARCHAR;
-CREATE MACRO _pg_col_description(x, n) AS NULL::VARCHAR;
+CREATE MACRO _pg_obj_description(x) AS (SELECT min(description) FROM pg_description WHERE objoid = x AND objsubid = 0),
+  (x, c) AS (SELECT min(description) FROM pg_description WHERE objoid = x AND objsubid = 0);
+CREATE MACRO _pg_col_description(x, n) AS (SELECT min(description) FROM pg_description WHERE objoid = x AND objsubid = n);
 CREATE MACRO _pg_shobj_description(x, c) AS NULL::VARCHAR;
 CREATE MACRO _pg_pg_get_expr(x, r) AS NULL::VARCHAR, (x, r, p) AS NULL::VARCHAR;
 CREATE MACRO _pg_pg_get_viewdef(x) AS NULL::VARCHAR, (x, p) AS NULL::VARCHAR;

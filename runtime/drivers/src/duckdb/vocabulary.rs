@@ -3,6 +3,8 @@
 //! A function counts if all of its variants do: the engine lists them as consistent, or the name is listed here. A macro
 //! of the engine counts by its name alone, for its body may read the catalog.
 
+use std::collections::BTreeSet;
+
 use super::sys::{Answer, Connection, Param, RawError};
 use crate::olap::{Value, Vocabulary};
 
@@ -32,6 +34,10 @@ const MACROS: &str = "\
     map_contains_value md5_number_lower md5_number_upper nullif pg_size_pretty pg_typeof \
     regexp_split_to_table round_even roundbankers session_user split_part user wavg weighted_avg";
 
+/// Macros of those above that call an aggregate.
+const AGGREGATE_MACROS: &str =
+    "geomean geometric_mean json_group_array json_group_object json_group_structure wavg weighted_avg";
+
 /// Reads the names from an engine without extensions.
 ///
 /// # Errors
@@ -47,8 +53,12 @@ pub(super) fn read(connection: &Connection) -> Result<Vocabulary, RawError> {
          AND name NOT IN ({REFUSED}) AND NOT starts_with(name, '__internal') \
          UNION SELECT unnest(string_split(?, ' '))"
     );
+    let aggregates = "SELECT lower(function_name) FROM duckdb_functions() WHERE function_type = 'aggregate'";
+    let mut aggregates: BTreeSet<String> = texts(connection, aggregates, &[])?.collect();
+    aggregates.extend(AGGREGATE_MACROS.split_whitespace().map(str::to_owned));
     Ok(Vocabulary {
         functions: texts(connection, &functions, &[Param::Text(&named)])?.collect(),
+        aggregates,
         types: texts(
             connection,
             "SELECT DISTINCT lower(type_name) FROM duckdb_types() WHERE internal",

@@ -69,6 +69,15 @@ impl Statements for DuckDb {
                 DESCRIBED.replace("{names}", &names.join(", "))
             }
             Statement::Empty(table) => format!("SELECT * FROM {} LIMIT 0", self.name(table)),
+            Statement::NoRows(columns) => {
+                let column = |(name, data_type): &(String, String)| {
+                    format!("CAST(NULL AS {data_type}) AS {}", self.name(name))
+                };
+                let columns: Vec<String> = columns.iter().map(column).collect();
+                format!("SELECT {} LIMIT 0", columns.join(", "))
+            }
+            // The optimizer moves no condition and no expression below a limit.
+            Statement::Sealed(sql) => format!("SELECT * FROM ({sql}\n) AS sealed LIMIT {}", i64::MAX),
             Statement::Staged { uid, common } => staged(uid, common),
             Statement::Swappable { table, columns } => swappable(table, columns),
             Statement::Matching { names, pattern } => {

@@ -21,13 +21,26 @@ pub struct Seen {
     pub relations: Vec<Relation>,
 }
 
+/// A schema of a catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// `main`: the outputs of a project.
+    Main,
+    /// `metrics`: its metrics views.
+    Metrics,
+}
+
 /// A table or view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
     /// Number of the relation, which no other one has.
     pub oid: u32,
+    /// The schema in which the relation stands.
+    pub schema: Schema,
     /// Name of the relation.
     pub name: String,
+    /// Meaning of the relation, in its author's words; empty if there are none.
+    pub description: String,
     /// True for a view.
     pub is_view: bool,
     /// Number of rows; none if it is unknown.
@@ -41,6 +54,8 @@ pub struct Relation {
 pub struct Attribute {
     /// Name of the column.
     pub name: String,
+    /// Meaning of the column, in its author's words; empty if there are none.
+    pub description: String,
     /// Number of the type.
     pub oid: u32,
     /// Bytes of a value; -1 for a type of varying length.

@@ -10,6 +10,8 @@ use super::Failure;
 pub struct Vocabulary {
     /// Functions and macros, in lower case: pure ones, and those that read the clock or draw a random number.
     pub functions: BTreeSet<String>,
+    /// Those of the functions that make one value of many rows, in lower case.
+    pub aggregates: BTreeSet<String>,
     /// Types, in lower case.
     pub types: BTreeSet<String>,
 }

@@ -93,6 +93,10 @@ pub enum Statement<'a> {
     Described(&'a [String]),
     /// The columns of a table, without rows.
     Empty(&'a str),
+    /// Columns of these names and types of the engine, without rows.
+    NoRows(&'a [(String, String)]),
+    /// The rows of a query. What is computed from these rows is computed after them, and of no other row.
+    Sealed(&'a str),
     /// The rows of an output's stage without our own columns. Of rows that several partitions have in common, those of
     /// the latest run count.
     Staged {

@@ -2,6 +2,8 @@
 //!
 //! Such a caller has a token of the service, and enters one instance.
 
+mod views;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,8 @@ use crate::out::redacted;
 use crate::report::Entry;
 use crate::service::answers::{self as engine, Statement};
 use crate::service::problems::of_query;
+
+pub(crate) use views::Offered;
 
 /// A caller within an instance, until the value is dropped.
 pub(crate) struct Entered {

@@ -128,7 +128,7 @@ mod words;
 pub use bearer::{Bearers, bearer, unauthenticated};
 pub use caller::{Caller, Identify, Narrowing};
 #[cfg(feature = "pgwire")]
-pub(crate) use entrance::Entered;
+pub(crate) use entrance::{Entered, Offered};
 pub use exports::ExportLinks;
 pub use guard::guarded;
 pub use limits::{Counts, Limits};

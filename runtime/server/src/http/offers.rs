@@ -68,7 +68,7 @@ pub(super) async fn metrics_views(
 }
 
 /// Returns the names of the resources of a kind that the caller may name, sorted.
-fn names(open: &Open, scope: &Scope, kind: &str) -> Vec<String> {
+pub(super) fn names(open: &Open, scope: &Scope, kind: &str) -> Vec<String> {
     let entries = open.instance.entries();
     let allowed = scope.among(|| entries.clone());
     let listed = entries.iter().map(|entry| &*entry.row);
@@ -83,7 +83,14 @@ fn names(open: &Open, scope: &Scope, kind: &str) -> Vec<String> {
     names
 }
 
-fn question<'a>(query: &'a Query, viewer: &'a watershed_resolvers::Viewer) -> Result<Question<'a>, Problem> {
+/// Returns the question of a viewer at this moment.
+///
+/// # Errors
+/// A time that can't be read.
+pub(super) fn question<'a>(
+    query: &'a Query,
+    viewer: &'a watershed_resolvers::Viewer,
+) -> Result<Question<'a>, Problem> {
     Ok(Question {
         query,
         viewer,
@@ -93,7 +100,11 @@ fn question<'a>(query: &'a Query, viewer: &'a watershed_resolvers::Viewer) -> Re
     })
 }
 
-async fn offered(
+/// Returns the fields of a view that a caller sees.
+///
+/// # Errors
+/// A view that does not exist, is closed to the caller, or was never valid.
+pub(super) async fn offered(
     asking: &Asking,
     entries: Entries<'_>,
     caller: &Caller,
@@ -132,7 +143,7 @@ pub(super) async fn metrics_view(
         name: one.name.clone(),
         display_name: one.display_name.clone(),
         description: one.description.clone(),
-        data_type: Some(one.r#type.clone()).filter(|known| !known.is_empty()),
+        data_type: None,
         format: String::new(),
         is_list: one.unnest,
     };
@@ -175,7 +186,7 @@ pub(super) async fn metrics_view(
     document.examples = examples(&document, spec);
     let types = types(&asking, entries, caller, &document, spec).await;
     for field in document.dimensions.iter_mut().chain(&mut document.measures) {
-        field.data_type = field.data_type.take().or_else(|| types.get(&field.name).cloned());
+        field.data_type = types.get(&field.name).cloned();
     }
     Ok(without_secrets(document, &asking.secrets))
 }

@@ -3,19 +3,20 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
 use watershed_compilers::sql::{Allowed, guard};
 use watershed_compilers::{SqlError, SqlParser as _, Tree};
-use watershed_drivers::olap::{Attribute, Catalog, Olap, QueryError, Relation, Seen};
+use watershed_drivers::olap::{Attribute, Catalog, Olap, QueryError, Relation, Schema, Seen};
 use watershed_locks::Unpoisoned as _;
 use watershed_pgwire::client_type;
 
 use super::oids::{self, Oids};
-use super::{tree, words};
+use super::{tree, views, words};
 use crate::columns::described;
-use crate::fenced::Known;
-use crate::http::Entered;
+use crate::fenced::{Known, Moment};
+use crate::http::{Entered, Offered};
 use crate::report::{Entry, kinds};
 use crate::service::problems::of_query;
 
@@ -23,13 +24,20 @@ use crate::service::problems::of_query;
 const MOST: usize = 8;
 
 /// A catalog with what it was made of.
-type Kept = (Arc<Seen>, Arc<dyn Catalog>);
+struct Kept {
+    seen: Arc<Seen>,
+    catalog: Arc<dyn Catalog>,
+    /// The last moment at which this was what the caller saw; none if the engine does not count its changes.
+    at: Option<Moment>,
+}
 
 /// The catalogs of a service, the last that were asked at the end.
 #[derive(Default)]
 pub(super) struct Catalogs {
     kept: Mutex<VecDeque<Kept>>,
     oids: Oids,
+    /// A catalog of nothing, which writes statements.
+    writer: OnceCell<Arc<dyn Catalog>>,
 }
 
 impl Catalogs {
@@ -43,43 +51,98 @@ impl Catalogs {
         entries: &[Entry],
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Catalog>, Problem> {
-        let relations = match entered.check_query() {
-            Ok(()) => {
-                self.relations(&entered.instance().engine, entries, cancel)
-                    .await?
-            }
+        let instance = entered.instance();
+        // What changes while the catalog is made makes a later moment.
+        let revision = instance.controller().revision();
+        let at = instance
+            .engine
+            .changes()
+            .map(|changes| Moment { revision, changes });
+        let databases = entered.instances().into_iter();
+        let databases: Vec<_> = databases.map(|name| (oids::of_name(&name), name)).collect();
+        let is_of = |kept: &Kept| {
+            let seen = &*kept.seen;
+            let is_of_now = kept.at.is_some() && kept.at == at && seen.databases == databases;
+            is_of_now && seen.user == entered.user() && seen.database == entered.name()
+        };
+        if let Some(kept) = self.find(is_of, at) {
+            return Ok(kept);
+        }
+        let mut relations = match entered.check_query() {
+            Ok(()) => self.relations(&instance.engine, entries, cancel).await?,
             // The outputs are not there for others.
             Err(_) => Vec::new(),
         };
-        let databases = entered.instances().into_iter();
+        relations.extend(self.views(entered).await);
         let seen = Arc::new(Seen {
             user: entered.user().to_owned(),
             database: entered.name().to_owned(),
-            databases: databases.map(|name| (oids::of_name(&name), name)).collect(),
+            databases,
             relations,
         });
-        if let Some(kept) = self.find(&seen) {
+        if let Some(kept) = self.find(|kept| kept.seen == seen, at) {
             return Ok(kept);
         }
-        let making = Arc::clone(&seen);
-        let made = tokio::task::spawn_blocking(move || watershed_drivers::catalog(&making)).await;
-        let made = made.map_err(|_| Problem::new(Code::Defect, "the making of a catalog panicked"))?;
-        let made = made.map_err(|failure| of_query(&QueryError::Failed(failure)))?;
-        let catalog: Arc<dyn Catalog> = made.into();
+        let catalog = make(Arc::clone(&seen)).await?;
         let mut kept = self.kept.lock().unpoisoned();
         if kept.len() >= MOST {
             kept.pop_front();
         }
-        kept.push_back((seen, Arc::clone(&catalog)));
+        kept.push_back(Kept {
+            seen,
+            catalog: Arc::clone(&catalog),
+            at,
+        });
         Ok(catalog)
     }
 
-    fn find(&self, seen: &Arc<Seen>) -> Option<Arc<dyn Catalog>> {
+    /// Returns the metrics views that a caller may ask, as tables.
+    async fn views(&self, entered: &Entered) -> Vec<Relation> {
+        let relation = |Offered { uid, document }: Offered| {
+            let fields = document.dimensions.iter().chain(&document.measures);
+            let described = fields.map(|field| field.description.clone());
+            let columns = views::columns(&document)
+                .into_iter()
+                .map(attribute)
+                .zip(described);
+            Relation {
+                oid: self.oids.of(uid.0),
+                schema: Schema::Metrics,
+                description: document.description.clone(),
+                is_view: true,
+                rows: None,
+                columns: columns
+                    .map(|(column, description)| Attribute {
+                        description,
+                        ..column
+                    })
+                    .collect(),
+                name: document.name,
+            }
+        };
+        entered.views().await.into_iter().map(relation).collect()
+    }
+
+    /// Returns a statement as text, from the document of its syntax tree.
+    ///
+    /// # Errors
+    /// A document that is none of a statement.
+    pub(super) async fn text(&self, document: String) -> Result<String, Problem> {
+        let writer = self.writer.get_or_try_init(|| make(Seen::default())).await?;
+        let writer = Arc::clone(writer);
+        let writing = tokio::task::spawn_blocking(move || writer.text(&document)).await;
+        let written =
+            writing.map_err(|_| Problem::new(Code::Defect, "the writing of a statement panicked"))?;
+        written.map_err(|failure| Problem::new(Code::Defect, failure.to_string()))
+    }
+
+    /// Finds a catalog, which is what its caller sees at this moment too.
+    fn find(&self, is_it: impl Fn(&Kept) -> bool, at: Option<Moment>) -> Option<Arc<dyn Catalog>> {
         let mut kept = self.kept.lock().unpoisoned();
-        let at = kept.iter().position(|(own, _)| own == seen)?;
-        let found = kept.remove(at)?;
-        let catalog = Arc::clone(&found.1);
-        kept.push_back(found);
+        let found = kept.iter().position(is_it)?;
+        let found = kept.remove(found)?;
+        let catalog = Arc::clone(&found.catalog);
+        kept.push_back(Kept { at, ..found });
         Some(catalog)
     }
 
@@ -103,6 +166,8 @@ impl Catalogs {
             let Some(entry) = own else { continue };
             relations.push(Relation {
                 oid: self.oids.of(entry.row.uid.0),
+                schema: Schema::Main,
+                description: String::new(),
                 name,
                 is_view: kinds::is_view(&entry.row),
                 rows: kinds::rows(&entry.row),
@@ -113,11 +178,20 @@ impl Catalogs {
     }
 }
 
+/// Makes a catalog in an engine of its own.
+async fn make(seen: impl std::borrow::Borrow<Seen> + Send + 'static) -> Result<Arc<dyn Catalog>, Problem> {
+    let made = tokio::task::spawn_blocking(move || watershed_drivers::catalog(seen.borrow())).await;
+    let made = made.map_err(|_| Problem::new(Code::Defect, "the making of a catalog panicked"))?;
+    let made = made.map_err(|failure| of_query(&QueryError::Failed(failure)))?;
+    Ok(made.into())
+}
+
 /// Returns a column as clients are told it.
 fn attribute((name, data_type): (String, String)) -> Attribute {
     let told = client_type(&data_type);
     Attribute {
         name,
+        description: String::new(),
         oid: told.oid,
         size: told.size,
         modifier: told.modifier,
@@ -222,6 +296,10 @@ mod tests {
                 "information_schema_tables",
             ),
             ("SELECT 1 FROM pg_catalog.pg_views", "pg_views"),
+            (
+                "SELECT information_schema._pg_expandarray(indkey) FROM pg_index",
+                "_pg__pg_expandarray(",
+            ),
         ] {
             let written = put(sql).unwrap().unwrap_or_default();
             assert!(written.contains(part), "{sql}: {written}");

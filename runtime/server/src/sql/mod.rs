@@ -8,6 +8,7 @@
 //! | [`door`] | the listener: addresses, encryption, limits on connections |
 //! | [`users`] | users and databases |
 //! | [`reader`] | statements of a caller |
+//! | [`views`] | statements over metrics views |
 //! | [`catalogs`] | the catalog of Postgres, with what a caller sees |
 //! | [`words`], [`tree`] | statements of clients about the catalog, in the engine's words |
 //! | [`oids`] | numbers of relations |
@@ -18,6 +19,7 @@ mod oids;
 mod reader;
 mod tree;
 mod users;
+mod views;
 mod words;
 
 pub use door::Door;

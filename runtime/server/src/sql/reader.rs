@@ -8,11 +8,11 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
-use watershed_drivers::olap::{Query, QueryError};
+use watershed_drivers::olap::Query;
 use watershed_pgwire::{Answer, Session};
 
 use super::catalogs::{self, Catalogs};
-use super::words;
+use super::{views, words};
 use crate::http::Entered;
 use crate::report::kinds;
 use crate::service::answers::Statement;
@@ -20,13 +20,14 @@ use crate::service::problems::of_query;
 
 /// A caller's access to an instance.
 pub(super) struct Reader {
-    entered: Entered,
+    entered: Arc<Entered>,
     catalogs: Arc<Catalogs>,
 }
 
 impl Reader {
     /// Returns the access of a caller who has entered.
     pub(super) fn new(entered: Entered, catalogs: Arc<Catalogs>) -> Self {
+        let entered = Arc::new(entered);
         Self { entered, catalogs }
     }
 
@@ -70,7 +71,30 @@ impl Reader {
         let rows = rows.map_err(|error| of_query(&error))?;
         Ok(Some(Answer {
             rows,
+            words: Box::new(of_query),
             held: Box::new((slot, catalog)),
+        }))
+    }
+
+    /// Asks a metrics view; none for a statement that reads none.
+    async fn ask_view(
+        &self,
+        sql: &str,
+        limit: Option<u64>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Answer>, Problem> {
+        let asked = views::statement(&self.entered, &self.catalogs, sql).await;
+        let Some(asked) = asked.map_err(|problem| self.entered.shown(problem))? else {
+            return Ok(None);
+        };
+        let (views::Asked { query, slot }, engine) = (asked, &self.entered.instance().engine);
+        let rows = engine.query(Query { limit, ..query }, cancel).await;
+        let rows = rows.map_err(|error| self.entered.problem_of_view(&error))?;
+        let entered = Arc::clone(&self.entered);
+        Ok(Some(Answer {
+            rows,
+            words: Box::new(move |error| entered.problem_of_view(error)),
+            held: Box::new(slot),
         }))
     }
 
@@ -85,12 +109,17 @@ impl Reader {
         if let Some(answer) = self.look(&sql, limit, cancel).await? {
             return Ok(answer);
         }
+        if let Some(answer) = self.ask_view(&sql, limit, cancel).await? {
+            return Ok(answer);
+        }
         let Statement { query, slot } = self.entered.statement(sql, limit).await?;
         let engine = Arc::clone(&self.entered.instance().engine);
         let rows = engine.query(query, cancel).await;
-        let rows = rows.map_err(|error| self.problem(error))?;
+        let rows = rows.map_err(|error| self.entered.problem(&error))?;
+        let entered = Arc::clone(&self.entered);
         Ok(Answer {
             rows,
+            words: Box::new(move |error| entered.problem(error)),
             held: Box::new(slot),
         })
     }
@@ -104,10 +133,6 @@ impl Session for Reader {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Answer, Problem>> {
         self.ask(sql, limit, cancel).boxed()
-    }
-
-    fn problem(&self, error: QueryError) -> Problem {
-        self.entered.problem(&error)
     }
 
     fn ended(&self) -> CancellationToken {

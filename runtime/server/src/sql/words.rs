@@ -106,7 +106,9 @@ fn written(words: &Words<'_>) -> String {
         match (schema, dot) {
             (Some("information_schema"), Some(dot)) if words.after(dot).is_some() => {
                 let relation = words.after(dot).unwrap_or(dot);
-                out.push_str(&format!("information_schema_{}", name(&all[relation])));
+                let is_function = words.sign(words.after(relation), '(');
+                let schema = if is_function { "" } else { "information_schema_" };
+                out.push_str(&format!("{schema}{}", name(&all[relation])));
                 at = relation + 1;
             }
             (Some(_), Some(dot)) => at = dot + 1,
