@@ -27,6 +27,10 @@
 //! | `mcp_stdio_ready_ms` | from the start of `watershed mcp` on 1,000 models, whose folder nobody owns, to the list of tools |
 //! | `scrape_10k_ms` | `/metrics` of 100 instances with 100 resources each, of the program |
 //! | `otel_build_slowdown` | a build of 1,000 models from nothing whose spans a collector takes, over one without traces, of the program |
+//! | `pgwire_over_postgres`, `pgwire_select1_us` | a million rows to one SQL client, a second over those of a real Postgres; the round trip of a prepared statement, median |
+//! | `pgwire_metrics_overhead_ms` | a metrics view asked by an SQL client above the same question over HTTP, median |
+//! | `idle_kb_pgwire` | memory of the program for an SQL client's session that has asked once |
+//! | `browse_1k_over_postgres` | SQLAlchemy's inspector over 1,000 tables, over that of a real Postgres |
 //! | `embed_crates_without` | crates of the runtime without the feature `http`, none of which is a web server |
 
 #![allow(
@@ -37,6 +41,7 @@
 
 mod assisting;
 mod client;
+mod clients;
 mod credentials;
 mod editing;
 mod idle;
@@ -194,6 +199,18 @@ fn main() {
     }
     if report.wants("otel_build_slowdown") {
         runtime.block_on(traced::slowdown(&report, 1_000 / scale));
+    }
+    if wants(&["pgwire_over_postgres", "pgwire_select1_us"]) {
+        runtime.block_on(clients::rows(&report, 1_000_000 / scale));
+    }
+    if report.wants("pgwire_metrics_overhead_ms") {
+        runtime.block_on(clients::metrics(&report));
+    }
+    if report.wants("idle_kb_pgwire") {
+        runtime.block_on(clients::idle(&report, 8));
+    }
+    if report.wants("browse_1k_over_postgres") {
+        runtime.block_on(clients::browse(&report, 1_000 / scale));
     }
     if report.wants("ready_100_ms") {
         program::ready(&report, 100 / scale);

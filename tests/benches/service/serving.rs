@@ -11,6 +11,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 pub(crate) struct Serving {
     child: Child,
     said: BufReader<ChildStderr>,
+    /// Port of SQL clients, once it was said.
+    sql: Option<u16>,
     /// Address of the HTTP API.
     pub(crate) address: SocketAddr,
 }
@@ -26,11 +28,33 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
+        let (mut line, mut sql) = (String::new(), None);
+        while !line.contains("http://") {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0);
+            sql = sql.or(port_of_sql(&line));
+        }
         let address = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
         let address = address.trim().parse().unwrap();
-        Self { child, said, address }
+        Self {
+            child,
+            said,
+            sql,
+            address,
+        }
+    }
+
+    /// Waits until the server answers SQL clients, and returns their port.
+    pub(crate) fn sql_port(&mut self) -> u16 {
+        let mut line = String::new();
+        loop {
+            if let Some(port) = self.sql {
+                return port;
+            }
+            line.clear();
+            assert_ne!(self.said.read_line(&mut line).unwrap(), 0);
+            self.sql = port_of_sql(&line);
+        }
     }
 
     /// Waits until all instances are open.
@@ -64,6 +88,11 @@ impl Serving {
         self.said.read_to_string(&mut rest).unwrap();
         self.child.wait().unwrap();
     }
+}
+
+fn port_of_sql(line: &str) -> Option<u16> {
+    let address = line.split("answers SQL at ").nth(1)?;
+    address.trim().rsplit(':').next()?.parse().ok()
 }
 
 /// Returns the path of the program: that of `WATERSHED_PROGRAM`, or the one that was built with the benchmark.
