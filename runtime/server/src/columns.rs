@@ -1,9 +1,11 @@
-//! Columns of outputs, as the engine has them.
+//! Columns of outputs, as the engine has them, and of metrics views.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+#[cfg(feature = "pgwire")]
+use watershed_api::http::offers::{FieldDocument, MetricsViewDocument};
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{Olap, Query, QueryError, Statement, Statements as _, Value};
 
@@ -42,4 +44,16 @@ pub(crate) async fn described(
         Some((name, columns.collect()))
     });
     Ok(described.collect())
+}
+
+/// Returns the columns of a metrics view's table, with the engine's types. A measure whose type is not known before it is asked is
+/// a number.
+#[cfg(feature = "pgwire")]
+pub(crate) fn of_view(view: &MetricsViewDocument) -> Vec<(String, String)> {
+    let fields = view.dimensions.iter().chain(&view.measures);
+    let column = |field: &FieldDocument| {
+        let known = field.data_type.clone();
+        (field.name.clone(), known.unwrap_or_else(|| "DOUBLE".to_owned()))
+    };
+    fields.map(column).collect()
 }

@@ -286,6 +286,7 @@ CREATE MACRO _pg_pg_type_is_visible(x) AS true;
 CREATE MACRO _pg_pg_function_is_visible(x) AS true;
 CREATE MACRO _pg_pg_collation_is_visible(x) AS true;
 CREATE MACRO _pg_pg_opclass_is_visible(x) AS true;
+CREATE MACRO _pg_pg_opfamily_is_visible(x) AS true;
 CREATE MACRO _pg_pg_relation_is_publishable(x) AS false;
 CREATE MACRO _pg_pg_has_role(a, b) AS true, (a, b, c) AS true;
 CREATE MACRO _pg_has_table_privilege(a, b) AS upper(b) = 'SELECT', (a, b, c) AS upper(c) = 'SELECT';

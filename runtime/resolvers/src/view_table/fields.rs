@@ -1,6 +1,7 @@
 //! The columns of a view's table.
 
 use watershed_compilers::nearest_name;
+use watershed_dialect::{ENGINE, Quoting as _};
 
 /// The fields of a metrics view that a viewer sees, as columns of its table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ fn found<'a>(names: &'a [String], name: &str) -> Option<&'a str> {
     all.find(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// Returns a name as it is written in SQL.
+/// Returns a name as people write it in SQL: quoted where that is needed.
 fn quoted(name: &str) -> String {
     let is_plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name
@@ -64,6 +65,6 @@ fn quoted(name: &str) -> String {
             .all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_');
     match is_plain {
         true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => ENGINE.name(name),
     }
 }

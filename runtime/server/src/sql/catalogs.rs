@@ -13,8 +13,8 @@ use watershed_locks::Unpoisoned as _;
 use watershed_pgwire::client_type;
 
 use super::oids::{self, Oids};
-use super::{tree, views, words};
-use crate::columns::described;
+use super::{tree, words};
+use crate::columns::{described, of_view};
 use crate::fenced::{Known, Moment};
 use crate::http::{Entered, Offered};
 use crate::report::{Entry, kinds};
@@ -101,10 +101,7 @@ impl Catalogs {
         let relation = |Offered { uid, document }: Offered| {
             let fields = document.dimensions.iter().chain(&document.measures);
             let described = fields.map(|field| field.description.clone());
-            let columns = views::columns(&document)
-                .into_iter()
-                .map(attribute)
-                .zip(described);
+            let columns = of_view(&document).into_iter().map(attribute).zip(described);
             Relation {
                 oid: self.oids.of(uid.0),
                 schema: Schema::Metrics,
@@ -287,6 +284,7 @@ mod tests {
             ("SELECT 1 FROM pg_class WHERE relname ~* 'a'", "'i'"),
             ("SELECT pg_catalog.version()", "_pg_version()"),
             ("SELECT current_user", "_pg_current_user()"),
+            ("SELECT 'pg_class'::regclass::oid", "_pg_regclass('pg_class')"),
             (
                 "SELECT oid::regclass::text FROM pg_class",
                 "_pg_regclass_text(oid)",

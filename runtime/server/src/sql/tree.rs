@@ -3,15 +3,7 @@
 use serde_json::{Map, Value, json};
 use watershed_drivers::olap::Catalog;
 
-use super::words::OF_SESSION;
-
-/// Types whose values are names of things, and are read and shown by functions.
-const OF_NAMES: [(&str, &str); 4] = [
-    ("regclass", "regclass"),
-    ("regtype", "regtype"),
-    ("regnamespace", "regnamespace"),
-    ("regrole", "regrole"),
-];
+use super::words::{OF_NAMES, OF_SESSION};
 
 /// Types of Postgres' catalog, with the engine's types of their values.
 const OF_CATALOG: [(&str, &str); 7] = [
@@ -43,7 +35,7 @@ fn name_column(expression: &mut Value) {
             .filter(|name| OF_SESSION.contains(&name.as_str()))
             .unwrap_or_default(),
         "CAST" => {
-            let is_of_name = OF_NAMES.iter().any(|(name, _)| cast_name(expression) == *name);
+            let is_of_name = OF_NAMES.contains(&cast_name(expression).as_str());
             let name = match text(&expression["child"], "class") {
                 "COLUMN_REF" => last_name(&expression["child"]),
                 "FUNCTION" => Some(text(&expression["child"], "function_name").to_owned()),
@@ -143,9 +135,9 @@ fn change_function(fields: &mut Map<String, Value>, catalog: &dyn Catalog) {
 fn cast(fields: &mut Map<String, Value>, catalog: &dyn Catalog) -> Option<Value> {
     let whole = Value::Object(fields.clone());
     let name = cast_name(&whole);
-    if let Some((_, function)) = OF_NAMES.iter().find(|(own, _)| *own == name) {
+    if OF_NAMES.contains(&name.as_str()) {
         let child = fields.get("child").cloned().unwrap_or_default();
-        let mut call = call(&catalog.function(function), vec![child]);
+        let mut call = call(&catalog.function(&name), vec![child]);
         call["alias"] = fields.get("alias").cloned().unwrap_or_default();
         return Some(call);
     }
@@ -157,8 +149,8 @@ fn cast(fields: &mut Map<String, Value>, catalog: &dyn Catalog) -> Option<Value>
     let is_text = whole.pointer("/cast_type/id").and_then(Value::as_str) == Some("VARCHAR");
     let child = &whole["child"];
     let function = text(child, "function_name");
-    let shown = OF_NAMES.iter().find(|(_, own)| function == catalog.function(own));
-    let (_, own) = shown.filter(|_| is_text)?;
+    let shown = OF_NAMES.iter().find(|own| function == catalog.function(own));
+    let own = shown.filter(|_| is_text)?;
     let arguments = child["children"].as_array().cloned().unwrap_or_default();
     let mut call = call(&catalog.function(&format!("{own}_text")), arguments);
     call["alias"] = fields.get("alias").cloned().unwrap_or_default();

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
-use watershed_api::http::offers::{FieldDocument, MetricsViewDocument};
 use watershed_api::{Code, Problem};
 use watershed_compilers::sql::{Allowed, guard};
 use watershed_compilers::{SqlError, SqlParser as _, Tree};
@@ -13,6 +12,7 @@ use watershed_drivers::olap::{Query, Statement, Statements as _};
 use watershed_resolvers::view_table::{self, Fields, Named, Taken};
 
 use super::catalogs::Catalogs;
+use crate::columns::of_view;
 use crate::fenced::Known;
 use crate::http::Entered;
 use crate::report::kinds;
@@ -155,16 +155,5 @@ async fn judge(known: Known, text: &str, answer: &str) -> Result<(), Problem> {
 /// Returns a query for the columns of a view with their types, without rows.
 async fn of_types(entered: &Entered, fields: &Fields) -> Result<String, Problem> {
     let view = entered.view(&fields.view).await?;
-    Ok(ENGINE.write(&Statement::NoRows(&columns(&view))))
-}
-
-/// Returns the columns of a view's table, with the engine's types. A measure whose type is not known before it is asked is a
-/// number.
-pub(super) fn columns(view: &MetricsViewDocument) -> Vec<(String, String)> {
-    let fields = view.dimensions.iter().chain(&view.measures);
-    let column = |field: &FieldDocument| {
-        let known = field.data_type.clone();
-        (field.name.clone(), known.unwrap_or_else(|| "DOUBLE".to_owned()))
-    };
-    fields.map(column).collect()
+    Ok(ENGINE.write(&Statement::NoRows(&of_view(&view))))
 }

@@ -20,6 +20,9 @@ pub(super) const OF_SESSION: [&str; 6] = [
     "user",
 ];
 
+/// Types whose values are names of things, and are read and shown by functions.
+pub(super) const OF_NAMES: [&str; 4] = ["regclass", "regtype", "regnamespace", "regrole"];
+
 /// Returns true if a statement has a word that one about the catalog has. Others need no look at the catalog.
 pub(super) fn may_be_about_catalog(sql: &str) -> bool {
     let has_from = has_from(sql);
@@ -38,7 +41,8 @@ pub(super) fn may_be_about_catalog(sql: &str) -> bool {
             "format_type",
             "shobj_description",
         ];
-        !has_from && (begins.iter().any(|begin| name.starts_with(begin)) || is.contains(&name.as_str()))
+        let is_asked = |name: &str| begins.iter().any(|begin| name.starts_with(begin)) || is.contains(&name);
+        !has_from && (is_asked(&name) || OF_NAMES.contains(&name.as_str()))
     })
 }
 
@@ -75,6 +79,7 @@ pub(super) fn about_catalog(
         let is_qualifier = SCHEMAS.contains(&name.as_str()) && words.sign(words.after(at), '.');
         let is_of_session = !has_from
             && (catalog.functions().contains(&name) && is_called()
+                || OF_NAMES.contains(&name.as_str())
                 || OF_SESSION.contains(&name.as_str()) && all[at].kind == Kind::Word);
         is_qualifier || is_of_session || is_relation()
     });
