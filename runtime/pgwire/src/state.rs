@@ -99,11 +99,18 @@ fn cut(text: String) -> String {
     text[..end.unwrap_or(text.len())].to_owned()
 }
 
+fn is_of_statement(problem: &Problem) -> bool {
+    let code = problem.at.as_ref().map(|mistake| mistake.code.as_str());
+    code.is_some_and(|code| ["sql-syntax", "bad-metrics-query"].contains(&code))
+}
+
 /// Returns the SQLSTATE of a problem.
 fn of(problem: &Problem) -> &'static str {
     match problem.code {
         Code::UnknownName | Code::NotBuilt => "42P01",
         Code::AmbiguousName => "42702",
+        // A mistake of the statement, whoever found it.
+        Code::BadArgument if is_of_statement(problem) => SYNTAX,
         Code::BadArgument | Code::VersionRequired | Code::StaleVersion | Code::KeyReused => BAD_VALUE,
         Code::AlreadyExists => "42710",
         Code::WrongState | Code::OwnedByGit => "55000",

@@ -172,10 +172,19 @@ impl Entered {
 
     /// Returns a problem without secrets, and without what the caller may not see.
     pub(crate) fn shown(&self, problem: Problem) -> Problem {
+        self.visibility.problem_of_question(self.whole(problem))
+    }
+
+    /// Returns a problem without secrets.
+    fn whole(&self, problem: Problem) -> Problem {
         let instance = self.instance();
-        let problem = redacted(problem, instance.outputs.secrets());
-        self.visibility
-            .problem_of_question(answers::problem(problem, instance))
+        answers::problem(redacted(problem, instance.outputs.secrets()), instance)
+    }
+
+    /// Returns a problem of a statement over a metrics view, as over HTTP: who may not read texts of errors reads those of the
+    /// statement itself alone.
+    pub(crate) fn shown_of_view(&self, problem: Problem) -> Problem {
+        self.visibility.problem(self.whole(problem))
     }
 
     /// Returns the instance.

@@ -50,6 +50,19 @@ pub(crate) fn unresolved(error: ResolveError) -> Problem {
     }
 }
 
+/// Converts the error of a caller's own statement, whose mistakes the caller may read.
+pub(crate) fn of_statement(error: ResolveError) -> Problem {
+    let is_own = matches!(error, ResolveError::MetricsSql { .. });
+    let problem = unresolved(error);
+    match is_own {
+        true => Problem {
+            code: Code::BadArgument,
+            ..problem
+        },
+        false => problem,
+    }
+}
+
 /// Converts the error of a query that can't be understood.
 pub(crate) fn misunderstood(error: &Misunderstood) -> Problem {
     let code = match error.code {

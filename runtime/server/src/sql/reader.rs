@@ -22,13 +22,18 @@ use crate::service::problems::of_query;
 pub(super) struct Reader {
     entered: Arc<Entered>,
     catalogs: Arc<Catalogs>,
+    names: views::Names,
 }
 
 impl Reader {
     /// Returns the access of a caller who has entered.
     pub(super) fn new(entered: Entered, catalogs: Arc<Catalogs>) -> Self {
         let entered = Arc::new(entered);
-        Self { entered, catalogs }
+        Self {
+            entered,
+            catalogs,
+            names: views::Names::default(),
+        }
     }
 
     /// Asks the catalog; none for a statement that is about outputs.
@@ -83,8 +88,8 @@ impl Reader {
         limit: Option<u64>,
         cancel: &CancellationToken,
     ) -> Result<Option<Answer>, Problem> {
-        let asked = views::statement(&self.entered, &self.catalogs, sql).await;
-        let Some(asked) = asked.map_err(|problem| self.entered.shown(problem))? else {
+        let asked = views::statement(&self.entered, (&self.names, &self.catalogs), sql).await;
+        let Some(asked) = asked.map_err(|problem| self.entered.shown_of_view(problem))? else {
             return Ok(None);
         };
         let (views::Asked { query, slot }, engine) = (asked, &self.entered.instance().engine);

@@ -1,14 +1,16 @@
 //! Statements over metrics views, which are tables of the schema `metrics`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use watershed_api::{Code, Problem};
 use watershed_compilers::sql::{Allowed, guard};
 use watershed_compilers::{SqlError, SqlParser as _, Tree};
+use watershed_controller::resource::Revision;
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{Query, Statement, Statements as _};
+use watershed_locks::Unpoisoned as _;
 use watershed_resolvers::view_table::{self, Fields, Named, Taken};
 
 use super::catalogs::Catalogs;
@@ -16,11 +18,30 @@ use crate::columns::of_view;
 use crate::fenced::Known;
 use crate::http::Entered;
 use crate::report::kinds;
-use crate::service::problems::unresolved;
+use crate::service::problems::of_statement;
 use crate::slots::Slot;
 
 /// The schema of the metrics views.
 pub(super) const SCHEMA: &str = "metrics";
+
+/// The names of the metrics views that a caller may name, listed anew when a resource has changed.
+#[derive(Default)]
+pub(super) struct Names(Mutex<Option<(Revision, Arc<[String]>)>>);
+
+impl Names {
+    fn of(&self, entered: &Entered) -> Arc<[String]> {
+        let revision = entered.instance().controller().revision();
+        let mut kept = self.0.lock().unpoisoned();
+        match &*kept {
+            Some((then, names)) if *then == revision => Arc::clone(names),
+            _ => {
+                let names: Arc<[String]> = entered.view_names().into();
+                *kept = Some((revision, Arc::clone(&names)));
+                names
+            }
+        }
+    }
+}
 
 /// A statement over a metrics view as the engine runs it, with its slot.
 pub(super) struct Asked {
@@ -34,10 +55,10 @@ pub(super) struct Asked {
 /// What can't be asked of a view, a view that the caller may not ask, and what callers may not use.
 pub(super) async fn statement(
     entered: &Entered,
-    catalogs: &Catalogs,
+    (names, catalogs): (&Names, &Catalogs),
     sql: &str,
 ) -> Result<Option<Asked>, Problem> {
-    let views = entered.view_names();
+    let views = names.of(entered);
     let lower = sql.to_ascii_lowercase();
     let is_named = |view: &String| lower.contains(&view.to_ascii_lowercase());
     if !lower.contains(SCHEMA) && !views.iter().any(is_named) {
@@ -49,19 +70,27 @@ pub(super) async fn statement(
         return match (parsed, entered.check_query()) {
             // Others are told by whoever reads outputs.
             (Some(Err(SqlError::Syntax { message, .. })), Err(_)) => {
-                Err(Problem::new(Code::ProjectError, message).at("sql-syntax", None))
+                Err(Problem::new(Code::BadArgument, message).at("sql-syntax", None))
             }
             _ => Ok(None),
         };
     };
-    let unread = || Problem::new(Code::Defect, "the statement's tree can't be read");
-    let mut document: Value = serde_json::from_str(tree.document()).map_err(|_| unread())?;
+    let Ok(mut document) = serde_json::from_str::<Value>(tree.document()) else {
+        // Whoever reads outputs reads trees of any depth.
+        return match entered.check_query() {
+            Ok(()) => Ok(None),
+            Err(_) => Err(Problem::new(
+                Code::BadArgument,
+                "the statement is nested too deep",
+            )),
+        };
+    };
     let asked = asked(entered, &document, &views).await?;
     let answer = format!("answer_{}", uuid::Uuid::new_v4().simple());
     let find = |named: &Named| asked.get(&key(named)).cloned();
     let is_aggregate = |name: &str| known.vocabulary.aggregates.contains(name);
     let taken = view_table::take(&mut document, &answer, &find, &is_aggregate);
-    let Some(Taken { fields, query }) = taken.map_err(unresolved)? else {
+    let Some(Taken { fields, query }) = taken.map_err(of_statement)? else {
         return Ok(None);
     };
     // Whoever plans asks the engine too.
@@ -78,7 +107,7 @@ pub(super) async fn statement(
     // The name stands in the statement once, where the view stood.
     let mut parts = text.split(&answer);
     let (Some(before), Some(after), None) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(unread());
+        return Err(Problem::new(Code::Defect, "the place of the answer is lost"));
     };
     let query = Query {
         timeout: Some(entered.time_limit()),

@@ -132,8 +132,12 @@ async fn a_process_that_writes_as_fast_as_it_can_leaves_no_more_than_its_bound()
         let sizes = sizes(&rig);
         let is_small = |(name, size): (&String, &u64)| name.contains("times") || *size <= 2 * BOUND + 200;
         assert!(sizes.iter().all(is_small), "{sizes:?}");
-        let last = fs::read(rig.path("logs/out.1")).unwrap();
-        assert!(left_out(&last).is_some(), "it says what is missing");
+        // The last copy may hold the end of what was written, with nothing missing.
+        let says = |name: &String| {
+            let copy = fs::read(rig.path("logs").join(name));
+            copy.is_ok_and(|copy| left_out(&copy).is_some())
+        };
+        assert!(sizes.keys().any(says), "a copy says what is missing: {sizes:?}");
         client.forget(id(uid, 1), true).await.unwrap();
         assert!(!rig.path("logs").exists());
     }

@@ -195,6 +195,19 @@ fn s_api27_who_may_read_nothing_else_reads_metrics_views_under_their_policies() 
         out.is_empty() && !said.contains("0x") && !said.contains("Conversion"),
         "{out}{said}"
     );
+    // Over HTTP, too, a mistake of one's own text is told to whoever made it.
+    let head = format!(
+        "authorization: Bearer {}\r\ncontent-type: application/json\r\n",
+        plain.whole
+    );
+    let body = json!({"sql": "SELECT count(*) FROM sold"}).to_string();
+    let (status, _, body) = host
+        .service
+        .send("POST", "/v1/instances/one/metrics/sold/query", &head, &body);
+    assert!(
+        status == 400 && body.contains("selects fields"),
+        "{status}: {body}"
+    );
     // Who reads outputs too has both, and an output's name is its own.
     let reader = host.holder("reader", r#"{"one": "read+query"}"#, "");
     assert_eq!(host.reads(&reader, "SELECT * FROM both"), "1|2\n");
@@ -207,6 +220,10 @@ fn s_api27_who_may_read_nothing_else_reads_metrics_views_under_their_policies() 
         "4680\n"
     );
     assert_eq!(host.reads(&reader, "SELECT sum(n) FROM sales"), "7140\n");
+    let deep = format!("SELECT {} AS metrics FROM both", ["1"; 300].join(" + "));
+    assert_eq!(host.reads(&reader, &deep), "300\n");
+    let (out, said) = host.ask(&plain, "one", &[&deep.replace("both", "sold")]);
+    assert!(out.is_empty() && said.contains("nested too deep"), "{out}{said}");
     // A token for other operations, or for other resources, asks no view.
     for more in [r#", "operations": ["stats"]"#, r#", "select": ["sales"]"#] {
         let narrow = host.holder("narrow", r#"{"one": "read"}"#, more);

@@ -22,7 +22,7 @@ use crate::out::Out;
 use crate::report::names;
 use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::problems::{made_over, misunderstood, of_metrics, unresolved};
+use crate::service::problems::{made_over, misunderstood, of_metrics, of_statement};
 use crate::service::questions::{Asking, Entries, Moment, StatementForm, file_of, viewer};
 
 /// Answers a query of a metrics view.
@@ -199,7 +199,7 @@ fn from_sql(sql: &str, json: &Value, views: &Views<'_>) -> Result<Value, Problem
             wrong(format!("`sql` has at most {CONDITION_MAX} bytes")).hint("`query` takes longer filters")
         );
     }
-    let query = views.json_of_sql(sql).map_err(unresolved)?;
+    let query = views.json_of_sql(sql).map_err(of_statement)?;
     let read = query["metrics_view"].as_str().unwrap_or_default();
     if read != view {
         let message = format!("`sql` reads `{read}`, and `{view}` is asked");
