@@ -98,6 +98,10 @@ impl Entered {
             .of_kind(metrics_view::KIND, view)?
             .name
             .to_string();
+        if !self.view_names().contains(&name) {
+            let message = format!("this token is not for `{}/{name}`", metrics_view::KIND);
+            return Err(Problem::new(Code::NotAllowed, message));
+        }
         let offered = offers::offered(&asking, Entries(&entries), &self.caller, &name).await?;
         let spec = &offered.spec;
         let dimensions = spec.dimensions.iter().map(|one| &one.name);
