@@ -8,6 +8,8 @@ pub(crate) mod programs;
 
 pub(crate) use alerts::is_alert_or_message;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 use watershed_api::documents::{Diagnostic, RelatedPlace, ResourceName, Severity};
 use watershed_compilers::Kind;
@@ -16,6 +18,8 @@ use watershed_proto::{
     Message, ModelSpec, ModelSpecGlance, ModelState, ModelStateGlance, OutputKind, ProjectParserSpec,
     ProjectParserState,
 };
+
+use super::Entry;
 
 /// The kind of models: tables and views.
 pub(crate) const MODEL: &str = "model";
@@ -63,6 +67,13 @@ pub(crate) fn output(row: &Row) -> Option<String> {
     glance(row)
         .map(|state| state.result_table)
         .filter(|table| !table.is_empty())
+}
+
+/// Returns the names of all tables and views of models, in lower case, as the engine compares them.
+pub(crate) fn outputs(entries: &[Entry]) -> BTreeSet<String> {
+    let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
+    let names = live.filter_map(|entry| output(&entry.row));
+    names.map(|name| name.to_ascii_lowercase()).collect()
 }
 
 /// Returns true if a model's output is a view.

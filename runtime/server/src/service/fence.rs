@@ -54,9 +54,7 @@ async fn judge(instance: &Instance, olap: &Arc<dyn Olap>, sole: &str) -> Result<
     let entries = Live::of(instance).listing().await?.entries;
     let Known { parser, vocabulary } = fence.known().await?;
     let macros = fence.macros(olap).await.map_err(|error| of_query(&error))?;
-    let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
-    let outputs = live.filter_map(|entry| kinds::output(&entry.row));
-    let outputs: BTreeSet<String> = outputs.map(|table| table.to_ascii_lowercase()).collect();
+    let outputs = kinds::outputs(&entries);
     let trees = Arc::clone(&fence.trees);
     let judging = move || {
         let kept = trees.lock().unpoisoned().get(&sole);

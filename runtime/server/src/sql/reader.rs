@@ -1,6 +1,5 @@
 //! Statements of a caller in one instance.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,9 +54,7 @@ impl Reader {
         let catalog = self.catalogs.of(&self.entered, &entries, cancel).await;
         let catalog = catalog.map_err(|problem| self.entered.shown(problem))?;
         let known = instance.slots.fence.known().await?;
-        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
-        let outputs = live.filter_map(|entry| kinds::output(&entry.row));
-        let outputs: BTreeSet<String> = outputs.map(|table| table.to_ascii_lowercase()).collect();
+        let outputs = kinds::outputs(&entries);
         let judging = {
             let (catalog, sql) = (Arc::clone(&catalog), sql.to_owned());
             move || catalogs::statement(&sql, &*catalog, (&outputs, all_constant), &known)

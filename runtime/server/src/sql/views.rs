@@ -76,7 +76,7 @@ pub(super) async fn statement(
         };
     };
     let Ok(mut document) = serde_json::from_str::<Value>(tree.document()) else {
-        // Whoever reads outputs reads trees of any depth.
+        // Whoever reads outputs says how deep a statement may be.
         return match entered.check_query() {
             Ok(()) => Ok(None),
             Err(_) => Err(Problem::new(
@@ -133,15 +133,9 @@ async fn asked(
     document: &Value,
     views: &[String],
 ) -> Result<BTreeMap<(String, String), Arc<Fields>>, Problem> {
-    let entries = entered.entries();
-    let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
-    let outputs = match entered.check_query() {
-        Ok(()) => live
-            .filter_map(|entry| kinds::output(&entry.row))
-            .map(|name| name.to_ascii_lowercase())
-            .collect(),
-        Err(_) => BTreeSet::new(),
-    };
+    // For whoever may not ask the outputs there are none.
+    let may_ask = entered.check_query();
+    let outputs = may_ask.map_or_else(|_| BTreeSet::new(), |()| kinds::outputs(&entered.entries()));
     let mut found = BTreeMap::new();
     for (named, _) in view_table::tables(document) {
         let key = key(&named);
