@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use watershed_api::Exit;
 use watershed_api::documents::Time;
@@ -28,6 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Disk space that must become free after a disk was full before work is tried again, in bytes.
 const MORE_ROOM: u64 = 1 << 20;
 
+/// The time after which work is tried again on a full disk all the same: room that came between the write that failed and
+/// the first look at the disk shows as no more than there was.
+const TRY_AGAIN_AFTER: Duration = Duration::from_mins(5);
+
 /// Runs the command `start`.
 pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Result<Exit, Failure> {
     // Whoever collects logs as JSON gets what happens as JSON too, with its dates.
@@ -50,9 +54,11 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
                 Ok(Some(exit)) => return Ok(exit),
                 Ok(None) => {}
                 Err(failure) if is_full(&location, began) => {
+                    // Whoever reads the note makes room at once, which must count as more than there was.
+                    let free = free_bytes(&location);
                     console.failure(&failure);
                     console.note("everything goes on by itself when there is room\n");
-                    if let Some(exit) = until_room(&location, &stop).await {
+                    if let Some(exit) = until_room(&location, free, &stop).await {
                         return Ok(exit);
                     }
                     continue;
@@ -75,17 +81,25 @@ fn is_full(location: &Location, began: Time) -> bool {
     early_end(&location.state.path()).is_some_and(|ended| ended.at >= began)
 }
 
-/// Waits until the disk has more free space than now by a fixed amount, or until the program is stopped.
-async fn until_room(location: &Location, stop: &Stop) -> Option<Exit> {
+/// Returns the free bytes of the state folder's disk; 0 if that is unknown.
+fn free_bytes(location: &Location) -> u64 {
+    Volume::at_path(&location.state.path()).map_or(0, |volume| volume.free)
+}
+
+/// Waits until the disk has more free space than it had by a fixed amount, for a bounded time, or until the program is
+/// stopped.
+async fn until_room(location: &Location, free: u64, stop: &Stop) -> Option<Exit> {
     let path = location.state.path();
-    let volume = || Volume::at_path(&path).ok();
-    let wanted = volume().map_or(0, |volume| volume.free) + MORE_ROOM;
+    let wanted = free + MORE_ROOM;
+    let latest = Instant::now() + TRY_AGAIN_AFTER;
     loop {
         tokio::select! {
             () = stop.asked() => return Some(stop.exit().unwrap_or(Exit::Interrupted)),
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        if volume().is_none_or(|volume| volume.missing() == 0 && volume.free >= wanted) {
+        let volume = Volume::at_path(&path).ok();
+        let enough = volume.is_none_or(|volume| volume.missing() == 0 && volume.free >= wanted);
+        if enough || Instant::now() >= latest {
             return None;
         }
     }
