@@ -5,6 +5,7 @@ Arguments: the port, the id and the secret of a token that may ask the outputs o
 
 import datetime
 import decimal
+import os
 import sys
 import threading
 import time
@@ -63,6 +64,63 @@ with psycopg.connect(dbname="one", **place) as connection:
         read = cursor.stream("SELECT x FROM many ORDER BY x", size=500)
         assert [next(read) for _ in range(3)] == [(0,), (1,), (2,)]
         assert sum(1 for _ in read) == 99_997
+    connection.commit()
+
+    # Cursors, whose rows are fetched in parts, with values and in binary.
+    with connection.cursor("own", binary=True) as cursor:
+        cursor.execute("SELECT x, 1.5::DECIMAL(9, 2) AS price FROM many WHERE x >= %s ORDER BY x", (7,))
+        assert [column.name for column in cursor.description] == ["x", "price"], cursor.description
+        assert cursor.fetchone() == (7, decimal.Decimal("1.50"))
+        assert [x for (x, _) in cursor.fetchmany(3)] == [8, 9, 10]
+        cursor.scroll(100)
+        assert cursor.fetchone()[0] == 111
+        assert len(cursor.fetchall()) == 99_888 and cursor.fetchone() is None
+    connection.commit()
+    refused("34000", lambda: connection.execute("FETCH 1 FROM own"))
+    connection.rollback()
+    # One that is held outlives its transaction, and another statement leaves its rest.
+    held = connection.cursor("held", withhold=True)
+    held.execute("SELECT x FROM many ORDER BY x")
+    connection.commit()
+    assert held.fetchmany(2) == [(0,), (1,)]
+    connection.commit()
+    assert held.fetchmany(2) == [(2,), (3,)]
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    refused("34000", lambda: held.fetchmany(2))
+    connection.rollback()
+    for state, sql in [
+        ("0A000", "DECLARE c SCROLL CURSOR FOR SELECT 1"),
+        ("25006", "DECLARE c CURSOR FOR DELETE FROM many"),
+        ("42501", "DECLARE c CURSOR FOR SELECT * FROM read_csv('/etc/passwd')"),
+        ("42P03", "DECLARE held CURSOR FOR SELECT 1"),
+        ("34000", "CLOSE nothing"),
+    ]:
+        refused(state, lambda: connection.execute(sql))
+        connection.rollback()
+    connection.execute("CLOSE held")
+    connection.commit()
+    connection.autocommit = True
+    assert "transaction" in refused("25P01", lambda: connection.execute("DECLARE c CURSOR FOR SELECT 1"))
+    connection.autocommit = False
+
+    # Cursors whose clients look at their first rows hold up nobody, and go on.
+    others = [psycopg.connect(dbname="one", **place) for _ in range((os.cpu_count() or 1) + 1)]
+    cursors = [other.cursor("own") for other in others]
+    for cursor in cursors:
+        cursor.execute("SELECT x FROM many ORDER BY x")
+        assert cursor.fetchmany(2) == [(0,), (1,)]
+    assert connection.execute("SELECT count(*) FROM many").fetchone() == (100_000,)
+    for cursor in cursors:
+        assert cursor.fetchmany(2) == [(2,), (3,)]
+    for other in others:
+        other.close()
+
+    # Lists and intervals are values too.
+    read = connection.execute(
+        "SELECT list_sum(%s), DATE '2024-02-29' + %s, 'b' = ANY(%s)",
+        ([1, 2, None], datetime.timedelta(days=1, seconds=5), ["a", "b"]),
+    ).fetchone()
+    assert read == (3, datetime.datetime(2024, 3, 1, 0, 0, 5), True), read
     connection.commit()
 
     # Rows as lines.

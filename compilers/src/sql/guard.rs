@@ -14,6 +14,7 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -22,6 +23,7 @@ use watershed_dialect::{ENGINE, Words as _};
 use self::shapes::{Part, Parts};
 use super::walk::{ctes, read, text};
 use super::{SqlError, Tree};
+use crate::text::names::nearest;
 
 /// The names that a caller's statement may use.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +49,7 @@ pub struct Refused {
     /// Offset of the part in the statement, in bytes; none if the place is unknown.
     pub at: Option<usize>,
     /// Suggested fix; none if none is known.
-    pub hint: Option<&'static str>,
+    pub hint: Option<Cow<'static, str>>,
 }
 
 impl Refused {
@@ -59,8 +61,8 @@ impl Refused {
         }
     }
 
-    fn hint(mut self, hint: &'static str) -> Self {
-        self.hint = Some(hint);
+    fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 }
@@ -276,7 +278,12 @@ impl Walk<'_> {
         let parts = [catalog, schema, name];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let what = format!("the table `{}`, which is no output,", parts.join("."));
-        Err(Refused::new(what, self.at).hint(OUTPUTS))
+        let refused = Refused::new(what, self.at);
+        let near = nearest(&lower, self.allowed.outputs.iter().map(String::as_str));
+        Err(match near.filter(|_| is_of_project) {
+            Some(near) => refused.hint(format!("did you mean `{near}`? {OUTPUTS}")),
+            None => refused.hint(OUTPUTS),
+        })
     }
 
     /// Refuses a name that the engine could take for a file.

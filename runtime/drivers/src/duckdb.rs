@@ -4,7 +4,7 @@
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `step` puts rows into a table that stands, `columns` holds theirs against those of the table, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it,
-//! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `upkeep` is of the file; `catalog` is Postgres' for SQL clients, in memory; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `upkeep` is of the file; `catalog` is Postgres' for SQL clients, in memory, as is the engine of `parameter_types`; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
 mod authorities;
@@ -42,6 +42,7 @@ mod olap;
 mod options;
 #[cfg(feature = "by-hand")]
 mod outsider;
+mod parameter_types;
 mod parameters;
 mod parser;
 mod partitions;
@@ -79,5 +80,6 @@ pub use guarantees::GUARANTEES;
 pub use options::Options;
 #[cfg(feature = "by-hand")]
 pub use outsider::ByHand;
+pub(crate) use parameter_types::parameter_types;
 pub use parser::Parser;
 pub use proof::FileProof;

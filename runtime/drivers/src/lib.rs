@@ -46,6 +46,21 @@ pub fn catalog(seen: &olap::Seen) -> Result<Box<dyn olap::Catalog>, olap::Failur
     Ok(Box::new(duckdb::Catalog::new(seen)?))
 }
 
+/// Returns the types of a statement's parameters by their names, as far as they follow from the statement and the tables that it
+/// reads. An engine of its own prepares the statement and never runs it. Blocks for some milliseconds.
+///
+/// The first form is the statement. Where one parameter has no type that is known, the engine may tell none of the others: then the
+/// type of the parameter N is that of the only one, `$1`, in the form N. A form that can't be prepared tells none.
+///
+/// # Errors
+/// How the engine failed to make the tables.
+pub fn parameter_types(
+    tables: &[olap::Outline],
+    forms: &[String],
+) -> Result<std::collections::BTreeMap<String, String>, olap::Failure> {
+    duckdb::parameter_types(tables, forms)
+}
+
 pub use crash::{
     BACKUP_CRASH_POINTS, CRASH_POINTS, FILE_CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point,
 };

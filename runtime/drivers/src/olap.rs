@@ -46,7 +46,7 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, PutColumns,
     Rename, RenameError, Renamed, RetypedColumn, StageEnd, StateQuery, Step, Verdict,
 };
-pub use catalog::{Attribute, Catalog, Relation, Schema, Seen};
+pub use catalog::{Attribute, Catalog, Outline, Relation, Schema, Seen};
 pub use conditions::Conditions;
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use databases::Databases;

@@ -1,6 +1,6 @@
 //! Those who answer: who may sign in, and what a statement reads.
 
-use std::any::Any;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -42,6 +42,18 @@ pub trait Session: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Answer, Problem>>;
 
+    /// Returns the engine's types of a statement's parameters, by their numbers, as far as they follow from the statement. One that
+    /// can't be read has none: whoever runs the statement says why. The first form is the statement; in the form N its
+    /// parameter N stands alone, as `$1`.
+    ///
+    /// # Errors
+    /// When too many ask already.
+    fn parameters<'a>(
+        &'a self,
+        forms: Vec<String>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<BTreeMap<usize, String>, Problem>>;
+
     /// Returns the token that is cancelled when the user's access is revoked.
     fn ended(&self) -> CancellationToken;
 
@@ -49,8 +61,20 @@ pub trait Session: Send + Sync {
     fn expires_in(&self) -> Duration;
 }
 
-/// A value that is kept as long as rows are read, such as a place among the readers.
-pub type Held = Box<dyn Any + Send>;
+/// A place among the readers, which is kept as long as rows are read.
+pub trait Place: Send {
+    /// Gives the place back while the client takes no rows; nothing happens where too many wait so already.
+    fn leave(&mut self);
+
+    /// Waits for the place that was given back.
+    ///
+    /// # Errors
+    /// When too many wait for one.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives nothing away: the place can be waited for again.
+    fn enter(&mut self) -> BoxFuture<'_, Result<(), Problem>>;
+}
 
 /// Returns the problem of an error that came between rows, in words that the user may read.
 pub type Words = Box<dyn Fn(&QueryError) -> Problem + Send + Sync>;
@@ -61,8 +85,8 @@ pub struct Answer {
     pub rows: Rows,
     /// The words for errors that come between rows.
     pub words: Words,
-    /// Dropped with the last row.
-    pub held: Held,
+    /// The place of the reader, dropped with the last row.
+    pub place: Box<dyn Place>,
 }
 
 /// Bounds of a session.

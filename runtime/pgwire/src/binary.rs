@@ -127,7 +127,47 @@ pub(crate) fn read(bytes: &[u8], form: Form) -> Option<String> {
         }
         Form::Bytes => bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect(),
         Form::Numeric => read_numeric(bytes)?,
+        Form::Jsonb => std::str::from_utf8(bytes.strip_prefix(&[1])?).ok()?.to_owned(),
+        Form::Interval => {
+            let (micros, rest) = bytes.split_first_chunk::<8>()?;
+            let (days, months) = rest.split_first_chunk::<4>()?;
+            let months = i32::from_be_bytes(months.try_into().ok()?);
+            let (micros, days) = (i64::from_be_bytes(*micros), i32::from_be_bytes(*days));
+            format!("{months} months {days} days {micros} microseconds")
+        }
     })
+}
+
+/// Reads an array that a client sent in the binary format: its elements, none for each NULL; none if it is none of one dimension
+/// with elements of this type.
+pub(crate) fn read_array(bytes: &[u8], element: u32) -> Option<Vec<Option<&[u8]>>> {
+    let word = |bytes: &mut &[u8]| -> Option<i32> {
+        let (word, rest) = bytes.split_first_chunk::<4>()?;
+        *bytes = rest;
+        Some(i32::from_be_bytes(*word))
+    };
+    let mut rest = bytes;
+    let (dimensions, _has_nulls) = (word(&mut rest)?, word(&mut rest)?);
+    if u32::try_from(word(&mut rest)?).ok()? != element || !(0..=1).contains(&dimensions) {
+        return None;
+    }
+    let (mut left, mut elements) = (0, Vec::new());
+    if dimensions == 1 {
+        (left, _) = (word(&mut rest)?, word(&mut rest)?);
+    }
+    while left > 0 {
+        let size = word(&mut rest)?;
+        elements.push(match size {
+            -1 => None,
+            _ => {
+                let (value, behind) = rest.split_at_checked(usize::try_from(size).ok()?)?;
+                rest = behind;
+                Some(value)
+            }
+        });
+        left -= 1;
+    }
+    rest.is_empty().then_some(elements)
 }
 
 fn as_text(value: &Value) -> String {
@@ -199,9 +239,10 @@ mod tests {
 
         #[test]
         fn no_bytes_are_too_odd_to_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            for form in [Form::Bool, Form::Int2, Form::Int4, Form::Int8, Form::Numeric, Form::Float4, Form::Float8, Form::Date, Form::Time, Form::Timestamp, Form::Instant, Form::Text, Form::Bytes, Form::Uuid] {
+            for form in [Form::Bool, Form::Int2, Form::Int4, Form::Int8, Form::Numeric, Form::Float4, Form::Float8, Form::Date, Form::Time, Form::Timestamp, Form::Instant, Form::Text, Form::Bytes, Form::Uuid, Form::Jsonb, Form::Interval] {
                 let _ = read(&bytes, form);
             }
+            let _ = read_array(&bytes, 23);
         }
     }
 

@@ -15,10 +15,12 @@
 //! | [`reading`] | statements that are answered by rows |
 //! | [`statement`] | what a statement asks for, told from its words |
 //! | [`copy`] | rows as lines, for `COPY ... TO STDOUT` |
+//! | [`cursor`] | portals that statements name, for `DECLARE` and `FETCH` |
 //! | [`tokens`] | words, texts and parameters of a statement |
 //! | [`savepoints`] | places to which a failed transaction goes back |
 //! | [`settings`] | settings of a session |
 //! | [`parameters`] | values of parameters as SQL |
+//! | [`typing`] | types of parameters that nobody said |
 //! | [`types`] | the table of types |
 //! | [`text`], [`binary`] | values in both formats of the protocol |
 //! | [`state`] | the SQLSTATE of each problem |
@@ -27,6 +29,7 @@
 mod backend;
 mod binary;
 mod copy;
+mod cursor;
 mod frame;
 mod opening;
 mod parameters;
@@ -42,9 +45,10 @@ mod statement;
 mod text;
 mod tokens;
 mod types;
+mod typing;
 mod wire;
 
-pub use backend::{Answer, Backend, Bounds, Held, Session, Words};
+pub use backend::{Answer, Backend, Bounds, Place, Session, Words};
 pub use server::{Link, Server};
 pub use tokens::{Kind, Token, tokens};
 pub use types::{ClientType, client_type};

@@ -79,15 +79,48 @@ pub(crate) fn ended() -> SqlError {
     )
 }
 
+/// The columns of an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    columns: Vec<Column>,
+    types: Vec<Type>,
+}
+
+impl Shape {
+    fn of(columns: &[Column]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            types: columns.iter().map(|it| types::of(&it.data_type)).collect(),
+        }
+    }
+
+    /// Returns the message that describes the columns in the formats that were asked for.
+    ///
+    /// # Errors
+    /// Formats that are none, or not as many as columns.
+    pub(crate) fn description(&self, formats: &[i16]) -> Result<PgWireBackendMessage, SqlError> {
+        let formats = formats_of(formats, self.types.len())?;
+        let columns = self.columns.iter().zip(&self.types).zip(formats);
+        let fields = columns.map(|((column, own), format)| {
+            // NUL would end the name early.
+            let name = column.name.replace('\0', " ");
+            FieldDescription::new(name, 0, 0, own.oid, own.size, own.modifier, format)
+        });
+        Ok(PgWireBackendMessage::RowDescription(RowDescription::new(
+            fields.collect(),
+        )))
+    }
+}
+
 /// A statement under way, with the rows that are not sent yet.
 pub(crate) struct Reading {
     answer: Answer,
     watch: Watch,
-    types: Vec<Type>,
+    shape: Shape,
     formats: Vec<i16>,
     rows: std::vec::IntoIter<Vec<Value>>,
     is_over: bool,
-    sent: u64,
+    taken: u64,
 }
 
 impl Reading {
@@ -102,36 +135,39 @@ impl Reading {
         let running = session.run(sql, None, &watch.statement);
         let answer = watch.attend(wire, running).await?;
         let answer = answer.map_err(|problem| SqlError::of(&problem, told))?;
-        let types: Vec<Type> = answer
-            .rows
-            .columns()
-            .iter()
-            .map(|it| types::of(&it.data_type))
-            .collect();
-        let formats = formats_of(formats, types.len())?;
+        let shape = Shape::of(answer.rows.columns());
+        let formats = formats_of(formats, shape.types.len())?;
         Ok(Self {
             answer,
             watch,
-            types,
+            shape,
             formats,
             rows: Vec::new().into_iter(),
             is_over: false,
-            sent: 0,
+            taken: 0,
         })
     }
 
-    /// Returns the message that describes the columns.
-    pub(crate) fn description(&self) -> PgWireBackendMessage {
-        describe(self.answer.rows.columns(), &self.types, &self.formats)
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
     }
 
-    /// Returns the number of rows that were sent.
-    pub(crate) fn sent(&self) -> u64 {
-        self.sent
+    /// Sets the formats in which the next rows are sent.
+    pub(crate) fn set_formats(&mut self, formats: &[i16]) -> Result<(), SqlError> {
+        self.formats = formats_of(formats, self.shape.types.len())?;
+        Ok(())
     }
 
-    /// Sends up to a number of rows, 0 for all; returns true if there is none left.
-    pub(crate) async fn send(&mut self, wire: &mut Wire, most: u64) -> Result<bool, Trouble> {
+    /// Returns the number of rows that were sent or passed over.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Sends up to a number of rows, 0 for all, or passes over them; returns true if there is none left.
+    pub(crate) async fn send(&mut self, wire: &mut Wire, most: u64, is_shown: bool) -> Result<bool, Trouble> {
+        let watch = self.watch.clone();
+        let entered = watch.attend(wire, self.answer.place.enter()).await?;
+        entered.map_err(|problem| SqlError::of(&problem, None))?;
         let mut left = if most == 0 { u64::MAX } else { most };
         loop {
             while let Some(row) = self.rows.next() {
@@ -141,14 +177,23 @@ impl Reading {
                     self.rows = rest.into_iter();
                     return Ok(false);
                 }
-                let row = self.row(&row)?;
-                wire.put(row).await?;
+                if is_shown {
+                    let row = self.row(&row)?;
+                    wire.put(row).await?;
+                }
                 left -= 1;
-                self.sent += 1;
+                self.taken += 1;
             }
             if !self.fetch(wire).await? {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Gives the place among the readers back until rows are wanted again, once the engine waits for the client.
+    pub(crate) fn pause(&mut self) {
+        if self.answer.rows.are_waiting() {
+            self.answer.place.leave();
         }
     }
 
@@ -171,35 +216,30 @@ impl Reading {
 
     /// Sends all rows as lines; returns their number.
     pub(crate) async fn copy(&mut self, wire: &mut Wire, lines: &Lines) -> Result<u64, Trouble> {
-        let columns = self.types.len();
+        let columns = self.shape.types.len();
         let begin = CopyOutResponse::new(0, count(columns), vec![0; columns]);
         wire.put(PgWireBackendMessage::CopyOutResponse(begin)).await?;
-        let names = self
-            .answer
-            .rows
-            .columns()
-            .iter()
-            .map(|column| column.name.as_str());
+        let names = self.shape.columns.iter().map(|column| column.name.as_str());
         if let Some(header) = lines.header(names) {
             let header = CopyData::new(header.freeze());
             wire.put(PgWireBackendMessage::CopyData(header)).await?;
         }
         loop {
             for row in std::mem::take(&mut self.rows) {
-                let line = CopyData::new(lines.line(&row, &self.types).freeze());
+                let line = CopyData::new(lines.line(&row, &self.shape.types).freeze());
                 wire.put(PgWireBackendMessage::CopyData(line)).await?;
-                self.sent += 1;
+                self.taken += 1;
             }
             if !self.fetch(wire).await? {
                 wire.put(PgWireBackendMessage::CopyDone(CopyDone::new())).await?;
-                return Ok(self.sent);
+                return Ok(self.taken);
             }
         }
     }
 
     fn row(&self, row: &[Value]) -> Result<PgWireBackendMessage, SqlError> {
         let mut data = BytesMut::new();
-        for ((value, own), format) in row.iter().zip(&self.types).zip(&self.formats) {
+        for ((value, own), format) in row.iter().zip(&self.shape.types).zip(&self.formats) {
             if *value == Value::Null {
                 data.put_i32(-1);
                 continue;
@@ -222,37 +262,21 @@ impl Reading {
     }
 }
 
-/// Returns the description of a statement's columns as texts, without its rows.
+/// Returns the columns of a statement without its rows.
 pub(crate) async fn columns(
     session: &dyn Session,
     wire: &mut Wire,
     watch: Watch,
     (sql, told): (String, Option<&str>),
-) -> Result<PgWireBackendMessage, Trouble> {
+) -> Result<Shape, Trouble> {
     let running = session.run(sql, Some(0), &watch.statement);
     let answer = watch.attend(wire, running).await?;
     let answer = answer.map_err(|problem| SqlError::of(&problem, told))?;
-    let columns = answer.rows.columns();
-    let types: Vec<Type> = columns.iter().map(|it| types::of(&it.data_type)).collect();
-    let formats = formats_of(&[], types.len())?;
-    Ok(describe(columns, &types, &formats))
-}
-
-fn describe(columns: &[Column], types: &[Type], formats: &[i16]) -> PgWireBackendMessage {
-    let fields = columns
-        .iter()
-        .zip(types)
-        .zip(formats)
-        .map(|((column, own), format)| {
-            // NUL would end the name early.
-            let name = column.name.replace('\0', " ");
-            FieldDescription::new(name, 0, 0, own.oid, own.size, own.modifier, *format)
-        });
-    PgWireBackendMessage::RowDescription(RowDescription::new(fields.collect()))
+    Ok(Shape::of(answer.rows.columns()))
 }
 
 /// Returns the description and the row of a text with a name, as settings are told.
-pub(crate) fn one_text(name: &str, value: &str) -> [PgWireBackendMessage; 2] {
+pub(crate) fn one_text(name: &str, value: &str) -> Result<[PgWireBackendMessage; 2], SqlError> {
     let column = Column {
         name: name.to_owned(),
         data_type: "VARCHAR".to_owned(),
@@ -260,10 +284,10 @@ pub(crate) fn one_text(name: &str, value: &str) -> [PgWireBackendMessage; 2] {
     let mut data = BytesMut::new();
     data.put_i32(i32::try_from(value.len()).unwrap_or(0));
     data.put_slice(value.as_bytes());
-    [
-        describe(&[column], &[types::TEXT], &[0]),
+    Ok([
+        Shape::of(&[column]).description(&[])?,
         PgWireBackendMessage::DataRow(DataRow::new(data, 1)),
-    ]
+    ])
 }
 
 fn formats_of(asked: &[i16], columns: usize) -> Result<Vec<i16>, SqlError> {

@@ -1,9 +1,13 @@
 //! Messages of a client who has signed in.
 //!
 //! 1. A session reads at most one statement at a time: who asks another leaves the rest of an open portal, which answers no more.
+//!    A cursor is a portal, so that its rows can be fetched until another statement reads.
 //! 2. Behind an error of the extended protocol all is skipped until `Sync`.
 //! 3. Portals live until their transaction ends, and until the client has asked nothing for the time of
 //!    [`Bounds::takes_nothing`]: an open read keeps the engine's file from shrinking.
+
+mod cursors;
+mod extended;
 
 use std::collections::HashMap;
 use std::io;
@@ -11,32 +15,25 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pgwire::messages::PgWireBackendMessage as Out;
-use pgwire::messages::data::{NoData, ParameterDescription};
-use pgwire::messages::extendedquery::{Bind, BindComplete, CloseComplete, ParseComplete, PortalSuspended};
+use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ReadyForQuery, TransactionStatus};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use watershed_locks::Unpoisoned as _;
 
 use crate::backend::{Bounds, Session};
 use crate::copy::Copy;
 use crate::frame::{self, Frame};
-use crate::parameters;
-use crate::portal::{self, Portal, Prepared};
+use crate::portal::{Portals, Prepared};
 use crate::reading::{self, Reading, Trouble, Watch, ended};
 use crate::savepoints::{Savepoints, Step};
-use crate::state::{
-    FAILED, IDLE, IDLE_IN_TRANSACTION, NO_PORTAL, NO_STATEMENT, NO_TRANSACTION, PROTOCOL, SYNTAX, SqlError,
-    TOO_MANY,
-};
+use crate::state::{FAILED, IDLE, IDLE_IN_TRANSACTION, NO_TRANSACTION, PROTOCOL, SqlError, TOO_MANY};
 use crate::statement::{Ask, End, ask};
 use crate::tokens::statements;
 use crate::wire::Wire;
 
-/// The most prepared statements of a session, and bytes of them.
-const STATEMENTS: (usize, usize) = (256, 4 << 20);
-/// The most portals of a session.
-const PORTALS: usize = 64;
+/// The interval at which a session whose client takes no rows looks whether the engine waits too.
+const PAUSE_AFTER: Duration = Duration::from_millis(100);
 
 /// The word by which clients know that a statement had rows.
 const ROWS: &str = "SELECT";
@@ -50,7 +47,7 @@ pub(crate) struct Talk {
     bounds: Bounds,
     status: TransactionStatus,
     statements: HashMap<String, Arc<Prepared>>,
-    portals: HashMap<String, Portal>,
+    portals: Portals,
     /// The statement that is read, with the name of its portal.
     reading: Option<(String, Reading)>,
     /// The token of the statement that a cancel request reaches.
@@ -90,7 +87,7 @@ impl Talk {
             bounds,
             status: TransactionStatus::Idle,
             statements: HashMap::new(),
-            portals: HashMap::new(),
+            portals: Portals::default(),
             reading: None,
             statement,
             ending,
@@ -113,9 +110,10 @@ impl Talk {
             match self.answer(frame).await {
                 Ok(()) => {}
                 Err(Trouble::Told(error)) => {
-                    self.leave_reading();
                     self.wire.put(error.message(false)).await?;
+                    // A cursor that is held outlives what fails outside of a transaction.
                     if self.status == TransactionStatus::Transaction {
+                        self.leave_reading();
                         self.status = TransactionStatus::Error;
                     }
                     match is_simple {
@@ -166,6 +164,12 @@ impl Talk {
                 () = self.ending.cancelled() => return Err(Trouble::Fatal(ended())),
                 () = sleep_until(self.expires) => return Err(Trouble::Fatal(ended())),
                 read = self.wire.message(self.bounds.message_bytes) => read,
+                () = sleep(PAUSE_AFTER), if self.reading.is_some() => {
+                    if let Some((_, reading)) = &mut self.reading {
+                        reading.pause();
+                    }
+                    continue;
+                }
                 () = sleep_until(until) => {
                     if !self.leave_reading() || until == end {
                         return Err(Trouble::Fatal(over));
@@ -191,7 +195,7 @@ impl Talk {
         if let Frame::Sync = frame {
             self.skips = false;
             if self.status == TransactionStatus::Idle {
-                self.close_portals();
+                self.close_portals(true);
             }
             return Ok(self.ready().await?);
         }
@@ -201,13 +205,10 @@ impl Talk {
         match frame {
             Frame::Query(query) => {
                 self.skips = false;
-                match self.status {
-                    TransactionStatus::Idle => self.close_portals(),
-                    // Those with a name live until the transaction ends.
-                    _ => {
-                        self.leave_reading();
-                        self.close_portal("");
-                    }
+                self.close_portal("");
+                // Others live until the transaction ends.
+                if self.status == TransactionStatus::Idle {
+                    self.close_portals(true);
                 }
                 self.simple(&query.query).await?;
                 Ok(self.ready().await?)
@@ -236,7 +237,7 @@ impl Talk {
                 let name = close.name.unwrap_or_default();
                 match close.target_type {
                     b'S' => drop(self.statements.remove(&name)),
-                    _ => self.close_portal(&name),
+                    _ => drop(self.close_portal(&name)),
                 }
                 Ok(self.wire.put(Out::CloseComplete(CloseComplete::new())).await?)
             }
@@ -262,10 +263,11 @@ impl Talk {
                     continue;
                 }
                 asked => {
-                    self.settle(asked, true).await?;
+                    self.settle(asked, None).await?;
                     continue;
                 }
             }
+            self.leave_reading();
             let watch = self.watch();
             // Of one statement alone the places are those of the message.
             let (sql, told) = match all.len() {
@@ -274,204 +276,17 @@ impl Talk {
             };
             let session = &*self.session;
             let mut reading = Reading::begin(session, &mut self.wire, watch, (sql, told), &[]).await?;
-            self.wire.put(reading.description()).await?;
-            reading.send(&mut self.wire, 0).await?;
-            let tag = rows(reading.sent());
+            self.wire.put(reading.shape().description(&[])?).await?;
+            reading.send(&mut self.wire, 0, true).await?;
+            let tag = rows(reading.taken());
             self.complete(tag).await?;
         }
         Ok(())
     }
 
-    fn prepare(&mut self, name: String, sql: String, mut types: Vec<u32>) -> Result<(), SqlError> {
-        let asked = match statements(&sql).len() {
-            0 => None,
-            1 => Some(ask(&sql)?),
-            _ => {
-                return Err(
-                    SqlError::new(SYNTAX, "there is more than one statement").hint("send one at a time")
-                );
-            }
-        };
-        if let Some(asked) = &asked {
-            self.check_status(asked)?;
-        }
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            let message = format!("there is a prepared statement \"{name}\" already");
-            return Err(SqlError::new("42P05", message));
-        }
-        let number = parameters::number_in(&sql);
-        if number > usize::from(u16::MAX) {
-            return Err(SqlError::new(
-                TOO_MANY,
-                "a statement has at most 65,535 parameters",
-            ));
-        }
-        types.resize(number.max(types.len()), 0);
-        let held: usize = self.statements.values().map(|own| own.sql.len()).sum();
-        if self.statements.len() >= STATEMENTS.0 || held + sql.len() > STATEMENTS.1 {
-            let message = format!(
-                "a session has at most {} prepared statements, of 4 MiB",
-                STATEMENTS.0
-            );
-            return Err(SqlError::new(TOO_MANY, message).hint("close some of them"));
-        }
-        let prepared = Prepared {
-            sql,
-            ask: asked,
-            types,
-        };
-        self.statements.insert(name, Arc::new(prepared));
-        Ok(())
-    }
-
-    fn prepared(&self, name: &str) -> Result<Arc<Prepared>, SqlError> {
-        let found = self.statements.get(name).cloned();
-        found.ok_or_else(|| SqlError::new(NO_STATEMENT, format!("there is no prepared statement \"{name}\"")))
-    }
-
-    fn bind(&mut self, bind: Bind) -> Result<(), SqlError> {
-        let prepared = self.prepared(&bind.statement_name.unwrap_or_default())?;
-        if bind.parameters.len() != prepared.types.len() {
-            let (given, needed) = (bind.parameters.len(), prepared.types.len());
-            let message = format!("there are {given} values for {needed} parameters");
-            return Err(SqlError::new(PROTOCOL, message));
-        }
-        let name = bind.portal_name.unwrap_or_default();
-        self.close_portal(&name);
-        if self.portals.len() >= PORTALS {
-            let message = format!("a session has at most {PORTALS} portals");
-            return Err(SqlError::new(TOO_MANY, message).hint("close some of them"));
-        }
-        let is_own = bind.parameters.is_empty();
-        let sql = match is_own {
-            true => prepared.sql.clone(),
-            false => {
-                let formats = &bind.parameter_format_codes;
-                let constants = parameters::constants(&bind.parameters, formats, &prepared.types)?;
-                parameters::put(&prepared.sql, &constants)?
-            }
-        };
-        let portal = Portal {
-            sql,
-            is_own,
-            ask: prepared.ask.clone(),
-            formats: bind.result_column_format_codes,
-            is_over: false,
-            is_left: false,
-        };
-        self.portals.insert(name, portal);
-        Ok(())
-    }
-
-    async fn describe_statement(&mut self, name: &str) -> Result<(), Trouble> {
-        let prepared = self.prepared(name)?;
-        // Whoever did not say sends texts.
-        let types = prepared.types.iter().map(|oid| if *oid == 0 { 25 } else { *oid });
-        let types = ParameterDescription::new(types.collect());
-        self.wire.put(Out::ParameterDescription(types)).await?;
-        let description = match &prepared.ask {
-            Some(Ask::Rows) => {
-                self.leave_reading();
-                let constants = parameters::unknown(&prepared.types)?;
-                let sql = parameters::put(&prepared.sql, &constants)?;
-                let told = prepared.types.is_empty().then_some(prepared.sql.as_str());
-                let watch = self.watch();
-                reading::columns(&*self.session, &mut self.wire, watch, (sql, told)).await?
-            }
-            Some(Ask::Setting(name, value)) => reading::one_text(name, value)
-                .into_iter()
-                .next()
-                .unwrap_or(no_data()),
-            _ => no_data(),
-        };
-        Ok(self.wire.put(description).await?)
-    }
-
-    async fn describe_portal(&mut self, name: &str) -> Result<(), Trouble> {
-        let description = match &self.portal(name)?.ask {
-            Some(Ask::Rows) => self.start(name).await?.description(),
-            Some(Ask::Setting(name, value)) => reading::one_text(name, value)
-                .into_iter()
-                .next()
-                .unwrap_or(no_data()),
-            _ => no_data(),
-        };
-        Ok(self.wire.put(description).await?)
-    }
-
-    fn portal(&mut self, name: &str) -> Result<&mut Portal, SqlError> {
-        let found = self.portals.get_mut(name);
-        found.ok_or_else(|| SqlError::new(NO_PORTAL, format!("there is no portal \"{name}\"")))
-    }
-
-    /// Ends the statement that is half read, and with it its portal, which could only begin again. Returns false if there is none.
-    fn leave_reading(&mut self) -> bool {
-        let Some((name, _)) = self.reading.take() else {
-            return false;
-        };
-        if let Some(portal) = self.portals.get_mut(&name) {
-            portal.is_left = true;
-        }
-        true
-    }
-
-    /// Returns the statement of a portal, which is begun if it has not been.
-    async fn start(&mut self, name: &str) -> Result<&mut Reading, Trouble> {
-        if self.reading.as_ref().is_none_or(|(own, _)| own != name) {
-            self.leave_reading();
-            let watch = self.watch();
-            let portal = self.portals.get(name);
-            let portal = portal.ok_or_else(|| SqlError::new(NO_PORTAL, "there is no such portal"))?;
-            if portal.is_left {
-                return Err(portal::left(name).into());
-            }
-            let told = portal.is_own.then_some(portal.sql.as_str());
-            let asked = (portal.sql.clone(), told);
-            let begun = Reading::begin(&*self.session, &mut self.wire, watch, asked, &portal.formats).await?;
-            self.reading = Some((name.to_owned(), begun));
-        }
-        match &mut self.reading {
-            Some((_, reading)) => Ok(reading),
-            None => Err(SqlError::new(NO_PORTAL, "there is no such portal").into()),
-        }
-    }
-
-    async fn execute(&mut self, name: &str, most: u64) -> Result<(), Trouble> {
-        let portal = self.portal(name)?;
-        let (asked, is_over) = (portal.ask.clone(), portal.is_over);
-        let Some(asked) = asked else {
-            let empty = EmptyQueryResponse::new();
-            return self.put(Out::EmptyQueryResponse(empty)).await;
-        };
-        self.check_status(&asked)?;
-        match asked {
-            Ask::Rows => {}
-            Ask::Copy(_) if is_over => return self.complete(format!("{COPIED} 0")).await,
-            Ask::Copy(copy) => {
-                self.portal(name)?.is_over = true;
-                return self.copy(copy).await;
-            }
-            asked => return self.settle(asked, false).await,
-        }
-        if is_over {
-            return self.complete(rows(0)).await;
-        }
-        self.start(name).await?;
-        let Some((_, reading)) = &mut self.reading else {
-            return Err(SqlError::new(NO_PORTAL, "there is no such portal").into());
-        };
-        let before = reading.sent();
-        if !reading.send(&mut self.wire, most).await? {
-            return self.put(Out::PortalSuspended(PortalSuspended::new())).await;
-        }
-        let tag = rows(reading.sent() - before);
-        self.reading = None;
-        self.portal(name)?.is_over = true;
-        self.complete(tag).await
-    }
-
     /// Sends the rows of a statement as lines.
     async fn copy(&mut self, copy: Copy) -> Result<(), Trouble> {
+        self.leave_reading();
         let (session, watch) = (&*self.session, self.watch());
         let asked = (copy.sql, None);
         let mut reading = Reading::begin(session, &mut self.wire, watch, asked, &[]).await?;
@@ -479,13 +294,14 @@ impl Talk {
         self.complete(format!("{COPIED} {sent}")).await
     }
 
-    /// Does what asks for no rows of the project.
-    async fn settle(&mut self, asked: Ask, with_columns: bool) -> Result<(), Trouble> {
+    /// Does what asks for no rows of the project but those of a cursor. A statement of the simple protocol has no formats of
+    /// columns, and is told the columns.
+    async fn settle(&mut self, asked: Ask, formats: Option<&[i16]>) -> Result<(), Trouble> {
         let tag = match asked {
             Ask::Rows | Ask::Copy(_) => return Ok(()),
             Ask::Setting(name, value) => {
-                let [columns, row] = reading::one_text(&name, value);
-                if with_columns {
+                let [columns, row] = reading::one_text(&name, value)?;
+                if formats.is_none() {
                     self.wire.put(columns).await?;
                 }
                 self.wire.put(row).await?;
@@ -501,12 +317,19 @@ impl Talk {
                 let has_failed = self.status == TransactionStatus::Error;
                 self.status = TransactionStatus::Idle;
                 self.savepoints.clear();
-                self.close_portals();
-                match end {
-                    End::Commit if !has_failed => "COMMIT",
-                    _ => "ROLLBACK",
-                }
+                let is_well = end == End::Commit && !has_failed;
+                self.close_portals(is_well);
+                if is_well { "COMMIT" } else { "ROLLBACK" }
             }
+            Ask::Declare(declared) => {
+                self.declare(declared).await?;
+                "DECLARE CURSOR"
+            }
+            Ask::Fetch(fetch) => {
+                let taken = self.fetch(&fetch, formats).await?;
+                return self.complete(format!("{} {taken}", fetch.tag())).await;
+            }
+            Ask::Close(name) => self.close_cursors(name.as_deref())?,
             Ask::Savepoint(step) => self.savepoint(step)?,
             Ask::Nothing(tag) => tag,
             Ask::Forget(name) => {
@@ -518,7 +341,7 @@ impl Talk {
             }
             Ask::Discard => {
                 self.statements.clear();
-                self.close_portals();
+                self.clear_portals();
                 "DISCARD ALL"
             }
         };
@@ -533,7 +356,7 @@ impl Talk {
         let tag = self.savepoints.take(step)?;
         if is_back {
             self.status = TransactionStatus::Transaction;
-            self.close_portals();
+            self.close_portals(false);
         }
         Ok(tag)
     }
@@ -560,18 +383,6 @@ impl Talk {
         }
     }
 
-    fn close_portal(&mut self, name: &str) {
-        self.portals.remove(name);
-        if self.reading.as_ref().is_some_and(|(own, _)| own == name) {
-            self.reading = None;
-        }
-    }
-
-    fn close_portals(&mut self) {
-        self.portals.clear();
-        self.reading = None;
-    }
-
     async fn put(&mut self, message: Out) -> Result<(), Trouble> {
         Ok(self.wire.put(message).await?)
     }
@@ -586,10 +397,6 @@ impl Talk {
         // Clients that send ahead want the answer of each part all the same.
         self.wire.flush().await
     }
-}
-
-fn no_data() -> Out {
-    Out::NoData(NoData::new())
 }
 
 /// Returns the word that ends the answer of a statement with rows, and their number.

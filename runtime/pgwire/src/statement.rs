@@ -1,6 +1,7 @@
 //! The wish of a statement, told from its words.
 
 use crate::copy::{self, Copy};
+use crate::cursor::{self, Declare, Fetch};
 use crate::savepoints::Step;
 use crate::settings;
 use crate::state::{NOT_OFFERED, READ_ONLY, SYNTAX, SqlError};
@@ -13,6 +14,12 @@ pub(crate) enum Ask {
     Rows,
     /// Rows as lines.
     Copy(Copy),
+    /// A cursor, whose rows are fetched by other statements.
+    Declare(Declare),
+    /// Rows of a cursor.
+    Fetch(Fetch),
+    /// The end of a cursor of a name, or of all of them.
+    Close(Option<String>),
     /// The value of a setting, by its name.
     Setting(String, &'static str),
     /// The beginning of a transaction.
@@ -52,8 +59,8 @@ const READING: [&str; 13] = [
     "unpivot",
     "(",
 ];
-/// Statements that are about other statements, which a session of this kind does not have.
-const ABOUT_STATEMENTS: [&str; 6] = ["prepare", "execute", "declare", "fetch", "move", "close"];
+/// Statements about others that are prepared by SQL, where the protocol does the same.
+const ABOUT_STATEMENTS: [&str; 2] = ["prepare", "execute"];
 
 /// Tells what one statement asks for.
 ///
@@ -84,15 +91,25 @@ pub(crate) fn ask(sql: &str) -> Result<Ask, SqlError> {
             Ok(Ask::Forget(name.filter(|name| name != "all")))
         }
         "copy" => copy::read(sql).map(Ask::Copy),
-        // No cursor has been declared.
-        "close" if word(1) == "all" => Ok(Ask::Nothing("CLOSE CURSOR ALL")),
+        "declare" => declare(sql),
+        "fetch" | "move" => cursor::fetch(sql).map(Ask::Fetch),
+        "close" => cursor::close(sql).map(Ask::Close),
         "unlisten" => Ok(Ask::Nothing("UNLISTEN")),
         first if ABOUT_STATEMENTS.contains(&first) => {
             let message = format!("{} is not offered here", first.to_uppercase());
-            Err(SqlError::new(NOT_OFFERED, message).hint("ask with one SELECT; psql declares a cursor where FETCH_COUNT is set, until `\\unset FETCH_COUNT`"))
+            Err(SqlError::new(NOT_OFFERED, message)
+                .hint("prepare by the protocol, as drivers do, or ask with one SELECT"))
         }
         "" => Err(SqlError::new(SYNTAX, "there is no statement")),
         _ => Err(read_only(sql)),
+    }
+}
+
+fn declare(sql: &str) -> Result<Ask, SqlError> {
+    let declared = cursor::declare(sql)?;
+    match ask(&declared.sql)? {
+        Ask::Rows => Ok(Ask::Declare(declared)),
+        _ => Err(SqlError::new(SYNTAX, "a cursor is declared for a SELECT")),
     }
 }
 
@@ -235,6 +252,7 @@ mod tests {
             "WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a",
             "EXPLAIN ANALYZE DELETE FROM t",
             "EXPLAIN INSERT INTO t VALUES (1)",
+            "DECLARE c CURSOR FOR DELETE FROM t",
             "BEGIN READ WRITE",
             "SET TRANSACTION READ WRITE",
             "SET default_transaction_read_only = off",
@@ -256,7 +274,7 @@ mod tests {
             ("-- a\nSELECT \"update\" FROM t", Ask::Rows),
             ("SHOW TABLES", Ask::Rows),
             ("WITH p AS (SELECT a AS delete FROM t) TABLE p", Ask::Rows),
-            ("CLOSE ALL", Ask::Nothing("CLOSE CURSOR ALL")),
+            ("CLOSE ALL", Ask::Close(None)),
             ("show server_version", setting("server_version")),
             (
                 "SHOW TRANSACTION ISOLATION LEVEL",
@@ -294,7 +312,8 @@ mod tests {
             ("ROLLBACK TO", SYNTAX),
             ("COPY t FROM PROGRAM 'id'", NOT_OFFERED),
             ("COPY t TO PROGRAM 'id'", NOT_OFFERED),
-            ("DECLARE c CURSOR FOR SELECT 1", NOT_OFFERED),
+            ("EXECUTE a", NOT_OFFERED),
+            ("DECLARE c CURSOR FOR SHOW server_version", SYNTAX),
         ] {
             assert_eq!(ask(sql).err().map(|error| error.state), Some(state), "{sql}");
         }

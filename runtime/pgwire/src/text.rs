@@ -126,6 +126,52 @@ fn clock(micros: i64, out: &mut BytesMut) {
     }
 }
 
+/// Reads an array in the words of Postgres, `{1,NULL,"a b"}`: its elements, none for each NULL; none if it is none of one
+/// dimension.
+pub(crate) fn read_array(text: &str) -> Option<Vec<Option<String>>> {
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let (mut elements, mut signs) = (Vec::new(), inner.chars().peekable());
+    if inner.trim().is_empty() {
+        return Some(elements);
+    }
+    loop {
+        signs.by_ref().next_if(|sign| sign.is_whitespace());
+        let (mut element, mut is_quoted) = (String::new(), false);
+        if signs.next_if_eq(&'"').is_some() {
+            is_quoted = true;
+            loop {
+                match signs.next()? {
+                    '"' => break,
+                    '\\' => element.push(signs.next()?),
+                    sign => element.push(sign),
+                }
+            }
+        }
+        while let Some(sign) = signs.next_if(|sign| *sign != ',') {
+            match sign {
+                _ if sign.is_whitespace() && is_quoted => {}
+                _ if is_quoted => return None,
+                '{' | '}' | '"' => return None,
+                '\\' => element.push(signs.next()?),
+                sign => element.push(sign),
+            }
+        }
+        let element = if is_quoted {
+            element
+        } else {
+            element.trim().to_owned()
+        };
+        elements.push(match is_quoted {
+            false if element.is_empty() => return None,
+            false if element.eq_ignore_ascii_case("null") => None,
+            _ => Some(element),
+        });
+        if signs.next().is_none() {
+            return Some(elements);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +224,28 @@ mod tests {
             let mut out = BytesMut::new();
             write(&value, form, &mut out);
             assert_eq!(std::str::from_utf8(&out), Ok(text), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_read_as_postgres_writes_them() {
+        let some = |text: &str| Some(text.to_owned());
+        for (text, elements) in [
+            ("{}", Some(vec![])),
+            ("{1,2}", Some(vec![some("1"), some("2")])),
+            ("{ 1 , NULL }", Some(vec![some("1"), None])),
+            (
+                "{\"a, \\\"b\\\"\",\"NULL\",\"\",c d}",
+                Some(vec![some("a, \"b\""), some("NULL"), some(""), some("c d")]),
+            ),
+            ("{1,}", None),
+            ("{{1},{2}}", None),
+            ("{\"a\"b}", None),
+            ("{\"a", None),
+            ("1,2", None),
+            ("", None),
+        ] {
+            assert_eq!(read_array(text), elements, "{text}");
         }
     }
 }

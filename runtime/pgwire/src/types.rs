@@ -18,6 +18,10 @@ pub(crate) enum Form {
     Bytes,
     Uuid,
     Json,
+    /// JSON behind a byte with its version; for parameters alone.
+    Jsonb,
+    /// A duration; for parameters alone.
+    Interval,
 }
 
 /// A type of Postgres.
@@ -122,27 +126,31 @@ pub(crate) fn of(engine: &str) -> Type {
     }
 }
 
-/// Types of parameters: the number in Postgres, the form, and the engine's name.
-const PARAMETERS: [(u32, Form, &str); 18] = [
-    (16, Form::Bool, "BOOLEAN"),
-    (17, Form::Bytes, "BLOB"),
-    (20, Form::Int8, "BIGINT"),
-    (21, Form::Int2, "SMALLINT"),
-    (23, Form::Int4, "INTEGER"),
-    (26, Form::Int8, "BIGINT"),
-    (25, Form::Text, "VARCHAR"),
-    (19, Form::Text, "VARCHAR"),
-    (1042, Form::Text, "VARCHAR"),
-    (1043, Form::Text, "VARCHAR"),
-    (114, Form::Text, "VARCHAR"),
-    (700, Form::Float4, "FLOAT"),
-    (701, Form::Float8, "DOUBLE"),
-    (1082, Form::Date, "DATE"),
-    (1083, Form::Time, "TIME"),
-    (1114, Form::Timestamp, "TIMESTAMP"),
-    (1184, Form::Instant, "TIMESTAMPTZ"),
-    (2950, Form::Uuid, "UUID"),
+/// Types of parameters: the number in Postgres, that of its arrays, the form, and the engine's name.
+const PARAMETERS: [(u32, u32, Form, &str); 20] = [
+    (16, 1000, Form::Bool, "BOOLEAN"),
+    (17, 1001, Form::Bytes, "BLOB"),
+    (20, 1016, Form::Int8, "BIGINT"),
+    (21, 1005, Form::Int2, "SMALLINT"),
+    (23, 1007, Form::Int4, "INTEGER"),
+    (26, 1028, Form::Int4, "BIGINT"),
+    (25, 1009, Form::Text, "VARCHAR"),
+    (19, 1003, Form::Text, "VARCHAR"),
+    (1042, 1014, Form::Text, "VARCHAR"),
+    (1043, 1015, Form::Text, "VARCHAR"),
+    (114, 199, Form::Text, "VARCHAR"),
+    (3802, 3807, Form::Jsonb, "VARCHAR"),
+    (700, 1021, Form::Float4, "FLOAT"),
+    (701, 1022, Form::Float8, "DOUBLE"),
+    (1082, 1182, Form::Date, "DATE"),
+    (1083, 1183, Form::Time, "TIME"),
+    (1114, 1115, Form::Timestamp, "TIMESTAMP"),
+    (1184, 1185, Form::Instant, "TIMESTAMPTZ"),
+    (1186, 1187, Form::Interval, "INTERVAL"),
+    (2950, 2951, Form::Uuid, "UUID"),
 ];
+/// Numbers of the type of numbers without a bound, and of its arrays.
+pub(crate) const NUMERIC: (u32, u32) = (1700, 1231);
 
 /// Returns form and engine's name of a parameter's type; none if it is not offered. Numbers without a bound have no engine's
 /// name of their own.
@@ -150,11 +158,77 @@ pub(crate) fn parameter(oid: u32) -> Option<(Form, Option<&'static str>)> {
     match oid {
         // Whoever sends no type leaves it to the engine.
         0 | 705 => Some((Form::Text, None)),
-        1700 => Some((Form::Numeric, None)),
+        _ if oid == NUMERIC.0 => Some((Form::Numeric, None)),
         _ => {
             let found = PARAMETERS.iter().find(|(own, ..)| *own == oid);
-            found.map(|(_, form, engine)| (*form, Some(*engine)))
+            found.map(|(_, _, form, engine)| (*form, Some(*engine)))
         }
+    }
+}
+
+/// Names of types to which statements cast parameters, in lower case, where they are others than the engine's.
+const NAMES: [(&str, u32); 11] = [
+    ("int", 23),
+    ("int2", 21),
+    ("int4", 23),
+    ("int8", 20),
+    ("float4", 700),
+    ("float8", 701),
+    ("real", 700),
+    ("bool", 16),
+    ("text", 25),
+    ("bytea", 17),
+    ("oid", 26),
+];
+
+/// Returns the type of a parameter that is cast to a type of this name; none for one that is not offered.
+pub(crate) fn by_name(name: &str) -> Option<u32> {
+    let own = NAMES.iter().find(|(own, _)| name.eq_ignore_ascii_case(own));
+    let number = ["numeric", "decimal"]
+        .iter()
+        .any(|own| name.eq_ignore_ascii_case(own));
+    let mut all = PARAMETERS.iter();
+    own.map(|(_, oid)| *oid)
+        .or(number.then_some(NUMERIC.0))
+        .or_else(|| {
+            all.find(|(.., engine)| name.eq_ignore_ascii_case(engine))
+                .map(|(own, ..)| *own)
+        })
+}
+
+/// Returns the type of the elements of arrays that are offered as parameters.
+pub(crate) fn element_of(array: u32) -> Option<u32> {
+    let mut all = PARAMETERS
+        .iter()
+        .map(|(own, arrays, ..)| (*own, *arrays))
+        .chain([NUMERIC]);
+    all.find(|(_, arrays)| *arrays == array).map(|(own, _)| own)
+}
+
+/// Returns the type of arrays of an element; none if it is not offered.
+pub(crate) fn array_of(element: u32) -> Option<u32> {
+    let mut all = PARAMETERS
+        .iter()
+        .map(|(own, arrays, ..)| (*own, *arrays))
+        .chain([NUMERIC]);
+    all.find(|(own, _)| *own == element).map(|(_, arrays)| arrays)
+}
+
+/// Returns the type that clients are told for a parameter of a type of the engine; none for those whose values go as texts, which
+/// the engine reads.
+pub(crate) fn of_parameter(engine: &str) -> Option<u32> {
+    if let Some(element) = engine.strip_suffix("[]") {
+        return of_parameter(element)
+            .or((element == "VARCHAR").then_some(TEXT.oid))
+            .and_then(array_of);
+    }
+    match of(engine) {
+        _ if engine == "INTERVAL" => Some(1186),
+        Type {
+            form: Form::Text | Form::Json,
+            ..
+        } => None,
+        known => Some(known.oid),
     }
 }
 
@@ -177,6 +251,32 @@ mod tests {
         ] {
             let found = of(engine);
             assert_eq!((found.oid, found.modifier), (oid, modifier), "{engine}");
+        }
+    }
+
+    #[test]
+    fn s_api27_parameters_have_the_types_of_what_they_stand_beside() {
+        for (engine, oid) in [
+            ("INTEGER", Some(23)),
+            ("TINYINT", Some(21)),
+            ("DECIMAL(18,3)", Some(1700)),
+            ("TIMESTAMP_NS", Some(1114)),
+            ("INTERVAL", Some(1186)),
+            ("VARCHAR", None),
+            ("ENUM('a', 'b')", None),
+            ("STRUCT(a INTEGER)", None),
+            ("BIGINT[]", Some(1016)),
+            ("VARCHAR[]", Some(1009)),
+            ("DECIMAL(9,2)[]", Some(1231)),
+            ("BIGINT[][]", None),
+        ] {
+            assert_eq!(of_parameter(engine), oid, "{engine}");
+            if let Some(oid) = oid {
+                assert!(
+                    parameter(oid).or_else(|| parameter(element_of(oid)?)).is_some(),
+                    "{engine}"
+                );
+            }
         }
     }
 }

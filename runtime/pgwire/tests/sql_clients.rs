@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on ends")]
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,7 +19,7 @@ use watershed_api::{Code, Problem};
 use watershed_callers::Verifier;
 use watershed_drivers::duckdb::{Engine, Options};
 use watershed_drivers::olap::{Olap, Query, QueryError};
-use watershed_pgwire::{Answer, Backend, Bounds, Link, Server, Session};
+use watershed_pgwire::{Answer, Backend, Bounds, Link, Place, Server, Session};
 
 /// A server with one user, `reader`, and one database, `shop`.
 struct Host {
@@ -97,10 +98,20 @@ impl Session for Reader {
             Ok(Answer {
                 rows,
                 words: Box::new(problem),
-                held: Box::new(()),
+                place: Box::new(Everywhere),
             })
         }
         .boxed()
+    }
+
+    fn parameters<'a>(
+        &'a self,
+        forms: Vec<String>,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<BTreeMap<usize, String>, Problem>> {
+        let found = watershed_drivers::parameter_types(&[], &forms).unwrap_or_default();
+        let number = |(name, engine): (String, String)| Some((name.parse().ok()?, engine));
+        std::future::ready(Ok(found.into_iter().filter_map(number).collect())).boxed()
     }
 
     fn ended(&self) -> CancellationToken {
@@ -109,6 +120,17 @@ impl Session for Reader {
 
     fn expires_in(&self) -> Duration {
         Duration::from_secs(3_600)
+    }
+}
+
+/// A place of which there are as many as readers.
+struct Everywhere;
+
+impl Place for Everywhere {
+    fn leave(&mut self) {}
+
+    fn enter(&mut self) -> BoxFuture<'_, Result<(), Problem>> {
+        std::future::ready(Ok(())).boxed()
     }
 }
 

@@ -16,6 +16,10 @@ use crate::fenced::Fence;
 /// The most statements of one instance that wait: a queue beyond patience helps nobody.
 pub(crate) const MOST_WAITING: usize = 64;
 
+/// The most readers of one instance that gave their slots back while their clients take no rows: each holds a thread.
+#[cfg(feature = "pgwire")]
+const MOST_PAUSED: usize = 16;
+
 /// The slots of a process. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Pool(shares::Slots);
@@ -41,6 +45,8 @@ impl Pool {
             fence: Fence::default(),
             running: Arc::default(),
             waiting: Arc::default(),
+            #[cfg(feature = "pgwire")]
+            paused: Arc::default(),
             refused: AtomicU64::new(0),
         }
     }
@@ -53,6 +59,8 @@ pub(crate) struct Slots {
     pub(crate) fence: Fence,
     running: Arc<AtomicUsize>,
     waiting: Arc<AtomicUsize>,
+    #[cfg(feature = "pgwire")]
+    paused: Arc<AtomicUsize>,
     refused: AtomicU64,
 }
 
@@ -60,6 +68,12 @@ pub(crate) struct Slots {
 pub(crate) struct Slot {
     _slot: shares::Slot,
     _running: Counted,
+}
+
+/// A reader without a slot whose answer stays open, until the value is dropped.
+#[cfg(feature = "pgwire")]
+pub(crate) struct Pause {
+    _paused: Counted,
 }
 
 /// One of those who are counted, until the value is dropped.
@@ -110,11 +124,32 @@ impl Slots {
             let message = format!("{MOST_WAITING} questions wait already");
             return Err(Problem::new(Code::Busy, message).hint("ask again later"));
         }
+        Ok(self.slot().await)
+    }
+
+    /// Waits for the slot of an answer that was kept open, however many wait: so many are kept open at most.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the place in the queue back.
+    #[cfg(feature = "pgwire")]
+    pub(crate) async fn take_again(&self) -> Slot {
+        let _waiting = Counted::among(&self.waiting);
+        self.slot().await
+    }
+
+    async fn slot(&self) -> Slot {
         let slot = self.share.take().await;
-        Ok(Slot {
+        Slot {
             _slot: slot,
             _running: Counted::among(&self.running),
-        })
+        }
+    }
+
+    /// Returns the right to keep an answer open without a slot; none where too many do.
+    #[cfg(feature = "pgwire")]
+    pub(crate) fn pause(&self) -> Option<Pause> {
+        let paused = Counted::among(&self.paused);
+        (paused.before < MOST_PAUSED).then_some(Pause { _paused: paused })
     }
 
     /// Returns the numbers of the instance's readers.

@@ -177,6 +177,26 @@ fn s_api27_psql_reads_what_a_token_may_ask_and_nothing_else() {
         "COPY (SELECT NULL, 'a') TO STDOUT",
     ];
     assert_eq!(host.ask(&reader, "one", &copy).0, "x\n0\n1\n2\n\\N\ta\n");
+    // A cursor, as psql has one for large answers.
+    let (out, said) = host.ask(
+        &reader,
+        "one",
+        &[
+            "\\set FETCH_COUNT 7",
+            "SELECT * FROM (VALUES (1)) AS t(x)",
+            "BEGIN",
+            "DECLARE c CURSOR FOR SELECT x FROM many ORDER BY x",
+            "MOVE 3 IN c",
+            "FETCH FORWARD 2 FROM c",
+            "CLOSE c",
+            "FETCH c",
+            "COMMIT",
+        ],
+    );
+    assert!(
+        out == "1\nBEGIN\nDECLARE CURSOR\nMOVE 3\n3\n4\nCLOSE CURSOR\nROLLBACK\n" && said.contains("34000"),
+        "{out}{said}"
+    );
     // A write is refused, and the session lives.
     let (out, said) = host.ask(
         &reader,

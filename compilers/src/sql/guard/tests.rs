@@ -325,6 +325,18 @@ fn s_api24_a_refusal_has_the_first_forbidden_part_and_its_place() {
     assert_eq!(refusal.at, Some(12));
     let refusal = bench.judge("SELECT 'é', a FROM strangers").unwrap_err();
     assert_eq!(refusal.at, Some(20));
+    let hint = |sql: &str| {
+        bench
+            .judge(sql)
+            .unwrap_err()
+            .hint
+            .unwrap_or_default()
+            .into_owned()
+    };
+    assert!(hint("SELECT * FROM Ordres").starts_with("did you mean `orders`?"));
+    for far in ["SELECT * FROM nowhere", "SELECT * FROM other.main.order_"] {
+        assert!(hint(far).starts_with("`SHOW TABLES`"), "{far}");
+    }
 }
 
 #[test]

@@ -39,7 +39,8 @@ impl Catalog {
     }
 }
 
-fn make(seen: &Seen) -> Result<Catalog, RawError> {
+/// Opens an engine of its own in memory, which reaches nothing else.
+pub(super) fn open() -> Result<Arc<Database>, RawError> {
     let settings = [
         ("threads", "1"),
         ("memory_limit", MEMORY),
@@ -49,7 +50,11 @@ fn make(seen: &Seen) -> Result<Catalog, RawError> {
         ("enable_external_access", "false"),
     ];
     let settings = settings.map(|(name, value)| (name, value.to_owned()));
-    let database = Database::open(None, &settings)?;
+    Database::open(None, &settings)
+}
+
+fn make(seen: &Seen) -> Result<Catalog, RawError> {
+    let database = open()?;
     let connection = Connection::new(&database)?;
     let script: String = SCRIPT
         .lines()

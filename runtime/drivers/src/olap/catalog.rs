@@ -64,6 +64,17 @@ pub struct Attribute {
     pub modifier: i32,
 }
 
+/// A table without rows, which stands for an output or a metrics view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// The schema in which the table stands.
+    pub schema: Schema,
+    /// Name of the table.
+    pub name: String,
+    /// Names and types of the columns.
+    pub columns: Vec<(String, String)>,
+}
+
 /// A catalog that was made. It reaches no file and no other data, whatever it is asked.
 pub trait Catalog: Debug + Send + Sync {
     /// Returns the names of the relations, in lower case. Those of `information_schema` begin with that and `_`.

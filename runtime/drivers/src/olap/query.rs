@@ -159,6 +159,11 @@ impl<B> Rows<B> {
         }
     }
 
+    /// Returns true if the engine waits for the reader, or has computed all rows.
+    pub fn are_waiting(&self) -> bool {
+        self.chunks.is_closed() || self.chunks.len() == CHUNKS_AHEAD
+    }
+
     /// Returns true if the limit cut off rows; valid once [`Rows::next`] has returned `None`.
     pub fn truncated(&self) -> bool {
         self.truncated

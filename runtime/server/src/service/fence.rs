@@ -1,5 +1,6 @@
 //! The fence around callers' statements: what passes reads outputs of the project, and nothing else.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -96,10 +97,10 @@ fn misspelt(sql: &str, message: &str, place: SqlPlace) -> Problem {
     Problem::new(Code::ProjectError, message).at("sql-syntax", at)
 }
 
-fn refused(message: &str, at: Option<usize>, hint: Option<&str>) -> Problem {
+fn refused(message: &str, at: Option<usize>, hint: Option<Cow<'static, str>>) -> Problem {
     let problem = Problem::new(Code::NotAllowed, message).at(NOT_ALLOWED_SQL_CODE, at);
     match hint {
-        Some(hint) => problem.hint(hint),
+        Some(hint) => problem.hint(hint.into_owned()),
         None => problem,
     }
 }

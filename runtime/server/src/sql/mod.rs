@@ -8,6 +8,7 @@
 //! | [`door`] | the listener: addresses, encryption, limits on connections |
 //! | [`users`] | users and databases |
 //! | [`reader`] | statements of a caller |
+//! | [`seat`] | the place of a caller among the readers |
 //! | [`views`] | statements over metrics views |
 //! | [`catalogs`] | the catalog of Postgres, with what a caller sees |
 //! | [`words`], [`tree`] | statements of clients about the catalog, in the engine's words |
@@ -17,6 +18,7 @@ mod catalogs;
 mod door;
 mod oids;
 mod reader;
+mod seat;
 mod tree;
 mod users;
 mod views;

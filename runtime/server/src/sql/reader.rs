@@ -1,5 +1,6 @@
 //! Statements of a caller in one instance.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,11 +8,13 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem};
-use watershed_drivers::olap::Query;
+use watershed_drivers::olap::{Outline, Query, QueryError, Schema};
 use watershed_pgwire::{Answer, Session};
 
 use super::catalogs::{self, Catalogs};
+use super::seat::Seat;
 use super::{views, words};
+use crate::columns::{described, of_view};
 use crate::http::Entered;
 use crate::report::kinds;
 use crate::service::answers::Statement;
@@ -74,7 +77,7 @@ impl Reader {
         Ok(Some(Answer {
             rows,
             words: Box::new(of_query),
-            held: Box::new((slot, catalog)),
+            place: Seat::new(&self.entered, slot, Some(catalog)),
         }))
     }
 
@@ -96,8 +99,59 @@ impl Reader {
         Ok(Some(Answer {
             rows,
             words: Box::new(move |error| entered.problem_of_view(error)),
-            held: Box::new(slot),
+            place: Seat::new(&self.entered, slot, None),
         }))
+    }
+
+    /// Returns the outputs and views that a statement may name, without their rows.
+    async fn outlines(&self, sql: &str, cancel: &CancellationToken) -> Result<Vec<Outline>, Problem> {
+        let named = words::names(sql);
+        let mut outlines = Vec::new();
+        if self.entered.check_query().is_ok() {
+            let outputs = kinds::outputs(&self.entered.entries());
+            let outputs: Vec<String> = outputs.intersection(&named).cloned().collect();
+            let described = described(&self.entered.instance().engine, &outputs, cancel).await;
+            let described = described.map_err(|error| of_query(&error))?;
+            outlines.extend(described.into_iter().map(|(name, columns)| Outline {
+                schema: Schema::Main,
+                name,
+                columns,
+            }));
+        }
+        let views = self.names.of(&self.entered);
+        for view in views.iter().filter(|view| named.contains(&view.to_lowercase())) {
+            // One that is closed says so when it is asked.
+            let Ok(document) = self.entered.view(view).await else {
+                continue;
+            };
+            outlines.push(Outline {
+                schema: Schema::Metrics,
+                name: view.clone(),
+                columns: of_view(&document),
+            });
+        }
+        Ok(outlines)
+    }
+
+    /// Returns the types of a statement's parameters, by their numbers.
+    async fn parameter_types(
+        &self,
+        forms: Vec<String>,
+        cancel: &CancellationToken,
+    ) -> Result<BTreeMap<usize, String>, Problem> {
+        // The statement is prepared, and never run, beside as many others as run.
+        let slot = self.entered.instance().slots.take().await?;
+        let sql = forms.first().map_or("", String::as_str);
+        let outlines = self.outlines(sql, cancel).await?;
+        let finding = move || {
+            let _slot = slot;
+            watershed_drivers::parameter_types(&outlines, &forms)
+        };
+        let found = tokio::task::spawn_blocking(finding).await;
+        let found = found.map_err(|_| Problem::new(Code::Defect, "the look for types panicked"))?;
+        let found = found.map_err(|failure| of_query(&QueryError::Failed(failure)))?;
+        let number = |(name, engine): (String, String)| Some((name.parse().ok()?, engine));
+        Ok(found.into_iter().filter_map(number).collect())
     }
 
     /// Asks the outputs.
@@ -122,7 +176,7 @@ impl Reader {
         Ok(Answer {
             rows,
             words: Box::new(move |error| entered.problem(error)),
-            held: Box::new(slot),
+            place: Seat::new(&self.entered, slot, None),
         })
     }
 }
@@ -135,6 +189,14 @@ impl Session for Reader {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Answer, Problem>> {
         self.ask(sql, limit, cancel).boxed()
+    }
+
+    fn parameters<'a>(
+        &'a self,
+        forms: Vec<String>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<BTreeMap<usize, String>, Problem>> {
+        self.parameter_types(forms, cancel).boxed()
     }
 
     fn ended(&self) -> CancellationToken {

@@ -29,7 +29,7 @@ pub(super) const SCHEMA: &str = "metrics";
 pub(super) struct Names(Mutex<Option<(Revision, Arc<[String]>)>>);
 
 impl Names {
-    fn of(&self, entered: &Entered) -> Arc<[String]> {
+    pub(super) fn of(&self, entered: &Entered) -> Arc<[String]> {
         let revision = entered.instance().controller().revision();
         let mut kept = self.0.lock().unpoisoned();
         match &*kept {
@@ -169,7 +169,7 @@ async fn judge(known: Known, text: &str, answer: &str) -> Result<(), Problem> {
         let problem = Problem::new(Code::NotAllowed, refusal.to_string()).at("not-allowed-sql", None);
         match (refusal.what.starts_with("the table `"), refusal.hint) {
             (true, _) => problem.hint("a statement asks one metrics view or the outputs, and not both"),
-            (false, Some(hint)) => problem.hint(hint),
+            (false, Some(hint)) => problem.hint(hint.into_owned()),
             (false, None) => problem,
         }
     })

@@ -46,6 +46,12 @@ pub(super) fn may_be_about_catalog(sql: &str) -> bool {
     })
 }
 
+/// Returns the names that a statement has, in lower case: those of tables, columns, functions and the language.
+pub(super) fn names(sql: &str) -> BTreeSet<String> {
+    let names = tokens(sql).map(|token| name(&token).to_lowercase());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// Returns true if a statement reads something.
 pub(super) fn has_from(sql: &str) -> bool {
     tokens(sql).any(|token| is_word(&token, "from"))

@@ -171,6 +171,14 @@ impl Connection {
         Statement::prepare(&self.open, sql, is_guarded)
     }
 
+    /// Prepares a statement that the engine takes for one, so that nothing runs.
+    ///
+    /// # Errors
+    /// What the engine says, and for a text that it splits, as PIVOT.
+    pub(in crate::duckdb) fn prepare_alone(&self, sql: &str) -> Result<Statement<'_>, RawError> {
+        Statement::prepare_alone(&self.open, sql)
+    }
+
     /// Refuses forbidden texts on all connections to the database from now on.
     pub(in crate::duckdb) fn guard(&self) {
         self.database.guarded.store(true, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Prepared statements of the C API.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::ptr;
 
@@ -63,6 +64,20 @@ impl<'c> Statement<'c> {
         match extracted.count.checked_sub(1) {
             Some(last) => extracted.prepare(connection, last),
             None => Err(RawError("Parser Error: there is no statement".to_owned())),
+        }
+    }
+
+    /// Prepares a text that the engine takes for one statement: nothing runs.
+    ///
+    /// # Errors
+    /// What the engine says, and for a text that it splits.
+    pub(super) fn prepare_alone(connection: &'c OpenConnection, sql: &str) -> Result<Self, RawError> {
+        let extracted = Extracted::new(connection, sql)?;
+        match extracted.count {
+            1 => extracted.prepare(connection, 0),
+            _ => Err(RawError(
+                "Parser Error: the statement stands for several".to_owned(),
+            )),
         }
     }
 
@@ -132,6 +147,21 @@ impl<'c> Statement<'c> {
                 })
                 .collect()
         }
+    }
+
+    /// Returns the types of the statement's parameters by their names, as far as the engine found them.
+    pub(in crate::duckdb) fn parameter_types(&self) -> BTreeMap<String, String> {
+        let raw = self.prepared.raw;
+        let mut types = BTreeMap::new();
+        for (index, name) in (1..).zip(self.parameters()) {
+            // SAFETY: the handle is live, the index is below the count, and the type is handed over to us.
+            unsafe {
+                if ffi::duckdb_param_type(raw, index) != ffi::DUCKDB_TYPE_DUCKDB_TYPE_INVALID {
+                    types.insert(name, Shape::take(ffi::duckdb_param_logical_type(raw, index)).name);
+                }
+            }
+        }
+        types
     }
 
     /// Runs the statement, with the result computed while it is read.
