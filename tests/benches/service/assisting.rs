@@ -102,6 +102,14 @@ pub(crate) async fn scrape(report: &Report, instances: usize) {
     let serving = Serving::start(folder.path());
     serving.wait_until_ready();
     let mut connection = client(&serving).connect().await;
+    // Whoever is ready may still build.
+    let built = "health=\"ok\"} 100\n";
+    loop {
+        let page = String::from_utf8(connection.get("/metrics").await).unwrap();
+        if page.matches(built).count() == instances && !page.contains("watershed_pending{") {
+            break;
+        }
+    }
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let begun = Instant::now();
