@@ -142,6 +142,7 @@ const PLAIN: &[(&str, &str)] = &[
     ),
     ("runtime/metrics/src/sql/write.rs", "planned trees"),
     ("runtime/pgwire/src/copy.rs", "all rows of a table"),
+    ("runtime/pgwire/src/parameters.rs", "no alternative at all"),
     (
         "runtime/reconcilers/src/metrics_view/probe.rs",
         "the columns of an author's query",
