@@ -255,7 +255,7 @@ fn s_api27_psql_reads_what_a_token_may_ask_and_nothing_else() {
         assert!(out.is_empty() && said.contains("42501"), "{more}: {out}{said}");
     }
     let wrong = Holder {
-        secret: reader.secret.replace(['0', '1'], "2"),
+        secret: format!("{}0", reader.secret),
         ..Holder::of(&reader.whole)
     };
     let (out, said) = host.ask(&wrong, "one", &["SELECT 1"]);
