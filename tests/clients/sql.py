@@ -104,7 +104,7 @@ with psycopg.connect(dbname="one", **place) as connection:
     connection.autocommit = False
 
     # Cursors whose clients look at their first rows hold up nobody, and go on.
-    others = [psycopg.connect(dbname="one", **place) for _ in range((os.cpu_count() or 1) + 1)]
+    others = [psycopg.connect(dbname="one", **place) for _ in range(min(os.cpu_count() or 1, 11) + 1)]
     cursors = [other.cursor("own") for other in others]
     for cursor in cursors:
         cursor.execute("SELECT x FROM many ORDER BY x")
