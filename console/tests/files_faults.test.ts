@@ -128,6 +128,51 @@ served("a language server", shop, (on) => {
   });
 });
 
+served("a slow service", shop, (on) => {
+  /** Shows the file; from then on, answers about the file wait until they are let go. */
+  async function open() {
+    writeFiles(on.program.project, { [DAILY]: GOOD });
+    const { page, leave } = await visit(fileOf(on.program.home, "shop", DAILY));
+    await reads(page, DAILY, /FROM orders/);
+    let letGo = () => {};
+    const isLeft = new Promise<void>((done) => (letGo = done));
+    await page.route(/\/files\/models\/daily\.sql$/, async (route) => {
+      const response = await route.fetch();
+      await isLeft;
+      await route.fulfill({ response });
+    });
+    const leaves = async (method: string) => {
+      await page.getByRole("link", { name: "Activity" }).click();
+      await page.getByRole("heading", { level: 1, name: "Activity" }).waitFor();
+      const answered = page.waitForEvent("requestfinished", (one) => one.method() === method && one.url().endsWith(DAILY));
+      letGo();
+      await answered;
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    };
+    return { page, leave, leaves };
+  }
+
+  test("answers a page that was left, which says nothing", async () => {
+    const { page, leave, leaves } = await open();
+    const asked = page.waitForRequest((one) => one.method() === "GET" && one.url().endsWith(DAILY));
+    writeFiles(on.program.project, { [DAILY]: `-- theirs\n${GOOD}` });
+    await asked;
+    await leaves("GET");
+    await leave();
+  });
+
+  test("saves a text whose page was left, and the browser keeps the text no longer", async () => {
+    const { page, leave, leaves } = await open();
+    await write(page, DAILY, `-- saved\n${GOOD}`);
+    await expect.poll(() => kept(page)).toBe(1);
+    await save(page).click();
+    await expect.poll(() => disk(on.program, DAILY)).toBe(`-- saved\n${GOOD}`);
+    await leaves("PUT");
+    await expect.poll(() => kept(page)).toBe(0);
+    await leave();
+  });
+});
+
 /** Fills the browser's storage to its last character. */
 const fill = (page: Page) =>
   page.evaluate(() => {

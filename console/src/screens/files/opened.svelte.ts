@@ -33,9 +33,6 @@ export class Opened {
   offers = $state.raw<Kept[]>([]);
   /** True if the browser has no room for what was typed. */
   isUnkept = $state(false);
-  isDirty = $derived(this.standing === "ready" && this.text !== (this.base?.text ?? ""));
-  /** True if there is something to be saved: a new file may be empty. */
-  isUnsaved = $derived(this.isDirty || (this.standing === "ready" && this.base === undefined));
   /** The editor's state while nobody looks. */
   editor: EditorState | undefined;
   /** Puts another text into the editor, where one shows it. */
@@ -58,6 +55,15 @@ export class Opened {
 
   /** Ends once it was read. */
   loading: Promise<void> = Promise.resolve();
+
+  // Asked each time: a value that Svelte keeps ends with the page, and a save may end after it.
+  get isDirty(): boolean {
+    return this.standing === "ready" && this.text !== (this.base?.text ?? "");
+  }
+  /** True if there is something to be saved: a new file may be empty. */
+  get isUnsaved(): boolean {
+    return this.isDirty || (this.standing === "ready" && this.base === undefined);
+  }
 
   /** Begins a file that does not exist yet. */
   begin(text: string): void {
@@ -205,6 +211,8 @@ export class Opened {
   close(): void {
     if (this.isUnsaved) this.keep();
     clearTimeout(this.timer);
+    // What is being read is for nobody.
+    this.asked += 1;
   }
   /** Forgets what is unsaved: the file was deleted or renamed. */
   forget(): void {
