@@ -57,15 +57,21 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
     filters(&mut reader.fields, &mut spec);
     let rows = reader.fields.list("rows").unwrap_or_default();
+    rows.iter().for_each(|row| reader.readable_templates_in(row));
     let mut board = Board {
         canvas: reader.about.name,
         refs: Vec::new(),
         implied: Vec::new(),
+        conditions: Vec::new(),
     };
     spec.rows = board.rows(rows, Depth::Canvas, "", &mut reader.fields);
     let Board {
-        mut refs, implied, ..
+        mut refs,
+        implied,
+        conditions,
+        ..
     } = board;
+    reader.conditions(&conditions);
     if !spec.theme.is_empty() {
         refs.push(ref_to(Kind::Theme, &spec.theme, theme_at));
     }
@@ -117,6 +123,8 @@ struct Board<'a> {
     canvas: &'a str,
     refs: Vec<RawRef>,
     implied: Vec<Implied>,
+    /// Conditions of rows, tabs and items, which the engine's parser has yet to check.
+    conditions: Vec<Node>,
 }
 
 impl Board<'_> {
@@ -148,7 +156,7 @@ impl Board<'_> {
         let mut row = CanvasRow {
             height,
             height_unit,
-            condition: fields.text("if").unwrap_or_default(),
+            condition: self.condition(fields),
             ..CanvasRow::default()
         };
         for (column, node) in fields.list("items").unwrap_or_default().into_iter().enumerate() {
@@ -180,10 +188,18 @@ impl Board<'_> {
             name: fields.text("name").unwrap_or_default(),
             label: label.unwrap_or_default(),
             rows: self.rows(rows, Depth::Tab, prefix, &mut fields),
-            condition: fields.text("if").unwrap_or_default(),
+            condition: self.condition(&mut fields),
         };
         fields.finish(&TAB);
         Some(tab)
+    }
+
+    /// Takes the condition under which something is shown; empty if there is none.
+    fn condition(&mut self, fields: &mut Fields<'_>) -> String {
+        let node = fields.text_node("if");
+        let text = node.as_ref().and_then(Node::scalar_text).unwrap_or_default();
+        self.conditions.extend(node);
+        text
     }
 
     /// Reads an item: the name of a component, or a component declared by one renderer.
@@ -192,7 +208,7 @@ impl Board<'_> {
         let mut fields = Fields::new(map, at, outer.findings());
         let mut found = CanvasItem {
             width: fields.count("width").unwrap_or_default(),
-            condition: fields.text("if").unwrap_or_default(),
+            condition: self.condition(&mut fields),
             ..CanvasItem::default()
         };
         let component_at = fields.value_at("component");

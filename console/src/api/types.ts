@@ -90,6 +90,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/instances/{instance}/canvases/{name}/board": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a canvas as its caller may see it, with queries that can be asked */
+        get: operations["get_canvases_name_board"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances/{instance}/check": {
         parameters: {
             query?: never;
@@ -1326,6 +1343,144 @@ export interface components {
          * @enum {string}
          */
         Blocker: "failed" | "retrying" | "on_cycle" | "missing_ref" | "waiting_for_ref" | "waiting_for_name" | "abandoned" | "unreadable" | "paused" | "cancelled" | "unsupported" | "unready" | "runs" | "stopping" | "awaits_commit" | "gate" | "deletes_first" | "renames_first" | "controller_full" | "kind_full" | "pool_full" | "runs_below" | "name_in_use" | "next" | "never_run" | "stale" | "idle";
+        /** @description A component of a board. */
+        BoardComponent: {
+            /** @description Subject of the component, in its author's words; empty if there are none. */
+            description: string;
+            /** @description Name for people; empty if there is none. */
+            display_name: string;
+            /** @description Variables that it reads, as declared. */
+            input: unknown[];
+            /** @description Metrics view that it reads; empty for none. */
+            metrics_view: string;
+            /** @description Variable that it sets, as declared; null for none. */
+            output: unknown;
+            /** @description Reason why it can't be drawn, where the caller may know; null otherwise. */
+            problem?: string | null;
+            /** @description Settings of the renderer, as the file has them. */
+            properties: {
+                [key: string]: unknown;
+            };
+            /** @description Queries in their JSON form, each with its `metrics_view`, over which ranges of time and filters are laid. */
+            queries: {
+                [key: string]: unknown;
+            }[];
+            /** @description Manner in which it is drawn, such as `kpi` or `line_chart`; empty where it can't be drawn. */
+            renderer: string;
+            /** @description Fitness to be drawn. */
+            state: components["schemas"]["BoardState"];
+            /** @description Line below its name; empty if there is none. */
+            subtitle: string;
+        };
+        /** @description A canvas as a caller may see it: each `if` is decided, and each query can be asked as it stands. */
+        BoardDocument: {
+            /** @description True if any range of time may be chosen. */
+            allow_custom_time_range: boolean;
+            /** @description Line above the board; empty if there is none. */
+            banner: string;
+            /** @description Shown components by name. */
+            components: {
+                [key: string]: components["schemas"]["BoardComponent"];
+            };
+            /**
+             * @description View at the first visit: `time_range`, `comparison_mode`, `comparison_dimension`, and `filters` in SQL by metrics view; null
+             *     for the page's own.
+             */
+            defaults: unknown;
+            /** @description Name for people; empty if there is none. */
+            display_name: string;
+            /** @description Theme of its own, as themes have it; null for none. */
+            embedded_theme: unknown;
+            /** @description Filters that are offered. */
+            filters: components["schemas"]["BoardFilters"];
+            /**
+             * Format: uint32
+             * @description Pixels between columns; 0 for the page's own.
+             */
+            gap_x: number;
+            /**
+             * Format: uint32
+             * @description Pixels between rows; 0 for the page's own.
+             */
+            gap_y: number;
+            /**
+             * Format: uint32
+             * @description Greatest width in pixels; 0 for none.
+             */
+            max_width: number;
+            /** @description Name of the canvas. */
+            name: string;
+            /** @description Rows that are shown, from above. */
+            rows: components["schemas"]["BoardRow"][];
+            /** @description Name and version of this form: `watershed.board/1`. */
+            schema: string;
+            /** @description Name of the theme; empty for none. */
+            theme: string;
+            /** @description Proposed ranges of time, each with the offsets by which it is compared. */
+            time_ranges: unknown[];
+            /** @description Proposed time zones. */
+            time_zones: string[];
+            /** @description Variables with their values, in the order of the file. */
+            variables: components["schemas"]["BoardVariable"][];
+            /** @description Metrics views of the shown components by name, with the fields that the caller may see. */
+            views: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description The filters that a board offers. */
+        BoardFilters: {
+            /** @description True if filters are offered. */
+            enable: boolean;
+            /** @description Dimensions whose filter is always shown. */
+            pinned: string[];
+            /** @description Dimensions that have to be filtered before anything is asked. */
+            required: string[];
+        };
+        /** @description A component's place in a row. */
+        BoardItem: {
+            /** @description Name of the component. */
+            component: string;
+            /**
+             * Format: uint32
+             * @description Columns of twelve that it takes; 0 for an equal share of what is left.
+             */
+            width: number;
+        };
+        /** @description A row of a board: items, or tabs of rows. */
+        BoardRow: {
+            /**
+             * Format: uint32
+             * @description Height in pixels; 0 for what the content needs.
+             */
+            height: number;
+            /** @description Items from the left. */
+            items: components["schemas"]["BoardItem"][];
+            /** @description Name of the group of tabs; empty if there is none. */
+            name: string;
+            /** @description Tabs that are shown. */
+            tabs: components["schemas"]["BoardTab"][];
+        };
+        /**
+         * @description The fitness of a component to be drawn.
+         * @enum {string}
+         */
+        BoardState: "shown" | "withheld" | "broken";
+        /** @description A tab of a row. */
+        BoardTab: {
+            /** @description Name for people. */
+            label: string;
+            /** @description Name of the tab; empty if there is none. */
+            name: string;
+            /** @description Rows that are shown, which have no tabs. */
+            rows: components["schemas"]["BoardRow"][];
+        };
+        /** @description A variable of a board. */
+        BoardVariable: {
+            /** @description Name of the variable, which templates read as `.args.NAME`. */
+            name: string;
+            /** @description Value that the board was made with. */
+            value: unknown;
+        };
         /** @description The rows of an API or a report. */
         CallDocument: {
             /** @description True if the rows come from the cache and their inputs have not changed since. */
@@ -3625,6 +3780,41 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description The reason why there is no answer. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_canvases_name_board: {
+        parameters: {
+            query?: {
+                /** @description Values of the canvas's variables, as a JSON object; those of the file where there is none. */
+                variables?: string;
+            };
+            header?: never;
+            path: {
+                instance: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoardDocument"];
                 };
             };
             /** @description The reason why there is no answer. */

@@ -176,7 +176,7 @@ impl Resolvers<'_> {
 }
 
 /// Calls `visit` with each text in a value.
-fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
+pub(super) fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
     match &value.kind {
         Some(Kind::String(text)) => visit(text),
         Some(Kind::List(list)) => list.values.iter().for_each(|item| each_text(item, visit)),

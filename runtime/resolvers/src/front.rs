@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use watershed_compilers::Kind;
 use watershed_core::{Key, Row};
-use watershed_proto::{CanvasSpec, ComponentState, ExploreSpec, Fault, Message as _, SecurityRule};
+use watershed_proto::{CanvasSpec, ExploreSpec, Fault, Message as _, SecurityRule};
 
 use super::error::MetricsError;
 use super::resources::Resources;
@@ -58,16 +58,17 @@ impl Front {
 
 /// Returns true if a canvas has a component over the view.
 fn shows(row: &Row, view: &str, resources: &dyn Resources) -> bool {
-    let of_component = |row: Arc<Row>| {
-        let state = ComponentState::decode(row.state.as_ref()?.as_ref()).ok()?;
-        Some(state.metrics_view.eq_ignore_ascii_case(view))
+    let is_view = |key: &Key| {
+        let is_of_kind = Kind::read(key.kind.as_str()) == Some(Kind::MetricsView);
+        is_of_kind && key.name.as_str().eq_ignore_ascii_case(view)
     };
+    // A component that asks in SQL reads what its refs are, and no other view.
+    let of_component = |row: Arc<Row>| row.refs.iter().any(|reference| is_view(&reference.key()));
     row.refs.iter().any(|reference| {
         let key = reference.key();
         match Kind::read(key.kind.as_str()) {
-            Some(Kind::MetricsView) => key.name.as_str().eq_ignore_ascii_case(view),
-            Some(Kind::Component) => resources.find(&key).and_then(of_component) == Some(true),
-            _ => false,
+            Some(Kind::Component) => resources.find(&key).is_some_and(of_component),
+            _ => is_view(&key),
         }
     })
 }

@@ -6,6 +6,7 @@
 //! | [`metrics_sql`] | the same in SQL |
 //! | [`view_table`] | metrics views as tables in statements of SQL clients |
 //! | [`api`] | calls of APIs |
+//! | [`board`] | canvases as their viewers may see them |
 //! | [`legacy`] | questions of the old interface by name |
 //! | `front` | explores and canvases through which a view is asked |
 //! | [`files`], [`status`] | files that match a pattern, resources by their status |
@@ -27,6 +28,7 @@
 
 pub mod answer;
 pub mod api;
+pub mod board;
 pub mod cache;
 pub mod condition;
 pub mod directory;

@@ -84,6 +84,13 @@ impl Offered {
     }
 }
 
+/// A metrics view, with what its viewer may see of it.
+pub(super) struct Seen {
+    pub(super) view: View,
+    pub(super) policy: Policy,
+    pub(super) offered: Offered,
+}
+
 /// A metrics query planned for a viewer.
 pub struct Planned {
     /// The plan, with statement and columns.
@@ -157,6 +164,14 @@ impl Views<'_> {
     /// # Errors
     /// A view that is unknown or was never valid, a policy that gives no access, and one that can't be evaluated.
     pub async fn offered(&self, question: Question<'_>) -> Result<Offered, MetricsError> {
+        Ok(self.seen(question).await?.offered)
+    }
+
+    /// Returns a view with what its viewer may see of it, for the planning of several queries.
+    ///
+    /// # Errors
+    /// As [`offered`](Self::offered).
+    pub(super) async fn seen(&self, question: Question<'_>) -> Result<Seen, MetricsError> {
         let found = self.metrics_view(&question.query.metrics_view)?;
         let policy = self.policy(&found, question).await?;
         let view = plan::visible(&found.view, &policy)?;
@@ -170,12 +185,17 @@ impl Views<'_> {
             .iter()
             .filter(|one| !one.hidden)
             .map(|one| &one.name);
-        Ok(Offered {
+        let offered = Offered {
             names: dimensions
                 .chain(measures)
                 .map(|name| name.to_lowercase())
                 .collect(),
             spec: found.spec,
+        };
+        Ok(Seen {
+            view: found.view,
+            policy,
+            offered,
         })
     }
 

@@ -34,6 +34,7 @@
 mod access;
 mod attacks;
 mod believers;
+mod boards;
 mod cases;
 mod client;
 mod clients;

@@ -10,6 +10,7 @@
 //! | [`access`] | paths of the service itself: who asks, tokens, the audit log |
 //! | [`own`] | inputs and documents of what HTTP alone has: pages, requests under way, the stream of changes |
 //! | [`calls`] | calls of paths by another process of this machine |
+//! | [`boards`] | documents of boards: canvases as their viewers may see them |
 //! | [`offers`] | documents of what a caller may ask: metrics views and APIs |
 //! | [`tools`], [`tool_schema`] | paths that are tools for assistants, and the schemas of these |
 //! | [`openapi`] | the OpenAPI document, made from the table and the schemas of documents |
@@ -20,6 +21,7 @@
 pub mod access;
 mod actions;
 mod at;
+pub mod boards;
 pub mod calls;
 pub mod forms;
 mod limit;

@@ -6,6 +6,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::access::{SERVICE_PATHS, ServicePath};
+use super::boards::BoardDocument;
 use super::forms::Selected;
 use super::offers::{ApisDocument, MetricsViewDocument, MetricsViewsDocument};
 use super::own::{
@@ -334,6 +335,7 @@ impl Writer {
             Own::Diagnostics | Own::CheckFiles => document(self.schema::<DiagnosticsDocument>()),
             Own::MetricsViews => document(self.schema::<MetricsViewsDocument>()),
             Own::MetricsView => document(self.schema::<MetricsViewDocument>()),
+            Own::Board => document(self.schema::<BoardDocument>()),
             Own::Apis => document(self.schema::<ApisDocument>()),
             Own::Request => document(self.schema::<RequestDocument>()),
             Own::Watch => {
@@ -541,29 +543,16 @@ pub fn own_parameters(own: Own) -> Vec<Value> {
                 "The keys that are wanted; all if there is none.",
             ),
         ],
+        Own::Board => vec![one(
+            "variables",
+            text(),
+            "Values of the canvas's variables, as a JSON object; those of the file where there is none.",
+        )],
         Own::Export => vec![one(
             "signature",
             text(),
             "The signature of the file's address, which lets its holder in without a role.",
         )],
-        Own::File
-        | Own::Files
-        | Own::WriteFile
-        | Own::DeleteFile
-        | Own::RenameFile
-        | Own::WriteVariables
-        | Own::CheckFiles
-        | Own::Lsp
-        | Own::Revoke
-        | Own::Checkout
-        | Own::Public
-        | Own::Tree
-        | Own::Diagnostics
-        | Own::MetricsViews
-        | Own::MetricsView
-        | Own::Apis
-        | Own::Request
-        | Own::Backup
-        | Own::Events => Vec::new(),
+        _ => Vec::new(),
     }
 }

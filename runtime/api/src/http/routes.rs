@@ -112,6 +112,8 @@ pub enum Own {
     MetricsViews,
     /// Describes a metrics view.
     MetricsView,
+    /// Returns a canvas as the caller may see it.
+    Board,
     /// Lists the APIs that the caller may call.
     Apis,
     /// Returns the state of an accepted request.
@@ -147,6 +149,7 @@ impl Own {
             Self::Watch => "watch",
             Self::MetricsViews => "metrics-views",
             Self::MetricsView => "metrics-view",
+            Self::Board => "board",
             Self::Apis => "apis",
             Self::Request => "request",
             Self::Backup => "backup",
@@ -399,6 +402,7 @@ pub const ROUTES: &[Route] = &[
     own(Method::Get, "/metrics/{view}", Read, Own::MetricsView, "Describes a metrics view, with questions that run as they stand").tool(&tools::DESCRIBE_METRICS),
     post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view").tool(&tools::QUERY_METRICS),
     get::<forms::MetricsBounds>("/metrics/{view}/bounds", Read, "Tells the ends of a metrics view's time dimension"),
+    own(Method::Get, "/canvases/{name}/board", Read, Own::Board, "Shows a canvas as its caller may see it, with queries that can be asked"),
     own(Method::Get, "/api", Read, Own::Apis, "Lists the APIs that the caller may call").tool(&tools::LIST_APIS),
     get::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project"),
     post::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project, its arguments in the body").tool(&tools::CALL_API),

@@ -44,7 +44,7 @@ pub(super) fn queries(spec: &ComponentSpec, view: &MetricsViewSpec) -> Vec<MapVa
             .into_iter()
             .map(|one| led(query(vec![one]), spec))
             .collect(),
-        _ => vec![query(dimensions)],
+        _ => vec![ranked(query(dimensions), spec)],
     };
     let map = |query| {
         let value = watershed_proto::Value::from(Value::Object(query));
@@ -67,6 +67,47 @@ fn led(mut query: Map<String, Value>, spec: &ComponentSpec) -> Map<String, Value
     let rows = properties.and_then(|all| all.get("num_rows")?.as_int());
     let rows = rows.filter(|rows| *rows > 0).unwrap_or(LEADERS);
     query.insert("limit".to_owned(), json!(rows));
+    query
+}
+
+/// Settings of charts that name what is sorted and limited.
+const AXES: [&str; 4] = ["x", "color", "stage", "y"];
+
+/// Orders the groups of a chart over one dimension and limits them, as the setting that names the dimension says: `sort` is
+/// `x` or `y`, with `-` for descending. With a second dimension its values are limited where they are drawn.
+fn ranked(mut query: Map<String, Value>, spec: &ComponentSpec) -> Map<String, Value> {
+    let names = |key: &str| -> Vec<String> {
+        let items = query.get(key).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(|one| one.as_str().map(str::to_owned)).collect()
+    };
+    let (dimensions, measures) = (names("dimensions"), names("measures"));
+    let ([dimension], Some(measure)) = (dimensions.as_slice(), measures.first()) else {
+        return query;
+    };
+    let properties = spec.renderer_properties.as_ref();
+    let axis = AXES.iter().find_map(|key| {
+        let axis = properties?.get(key)?.as_map()?;
+        let field = axis.get("field").and_then(watershed_proto::Value::as_str);
+        (field == Some(dimension)).then_some(axis)
+    });
+    let Some(axis) = axis else { return query };
+    let limit = axis.get("limit").and_then(watershed_proto::Value::as_int);
+    let limit = limit.filter(|limit| *limit > 0);
+    let sort = axis.get("sort").and_then(watershed_proto::Value::as_str);
+    let sort = match (sort, limit) {
+        (Some("x"), _) => Some((dimension, false)),
+        (Some("-x"), _) => Some((dimension, true)),
+        (Some("y" | "measure"), _) => Some((measure, false)),
+        // The largest groups are the ones that a limit leaves.
+        (Some("-y" | "-measure"), _) | (_, Some(_)) => Some((measure, true)),
+        _ => None,
+    };
+    if let Some((name, desc)) = sort {
+        query.insert("sort".to_owned(), json!([{"name": name, "desc": desc}]));
+    }
+    if let Some(limit) = limit {
+        query.insert("limit".to_owned(), json!(limit));
+    }
     query
 }
 
@@ -170,6 +211,21 @@ mod tests {
                 "bar_chart",
                 json!({"metrics_view": "v", "x": {"field": "origin"}, "y": {"fields": ["late", "flights"]}, "color": {"field": "rill_measures"}}),
                 json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late", "flights"]}]),
+            ),
+            (
+                "bar_chart",
+                json!({"metrics_view": "v", "x": {"field": "origin", "sort": "-y", "limit": 5}, "y": {"field": "late"}}),
+                json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late"], "sort": [{"name": "late", "desc": true}], "limit": 5}]),
+            ),
+            (
+                "donut_chart",
+                json!({"metrics_view": "v", "color": {"field": "origin", "limit": 3}, "measure": {"field": "late"}}),
+                json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late"], "sort": [{"name": "late", "desc": true}], "limit": 3}]),
+            ),
+            (
+                "bar_chart",
+                json!({"metrics_view": "v", "x": {"field": "origin", "sort": "x"}, "y": {"field": "late"}}),
+                json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late"], "sort": [{"name": "origin", "desc": false}]}]),
             ),
             ("markdown", json!({"content": "Hello"}), json!([])),
         ] {

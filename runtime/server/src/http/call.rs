@@ -31,7 +31,7 @@ use super::scope::Scope;
 use super::service::{Open, Service};
 use super::trail::Trail;
 use super::visibility::Visibility;
-use super::{checkout, exports, files, list, lsp, offers, table, texts, watch, words};
+use super::{boards, checkout, exports, files, list, lsp, offers, table, texts, watch, words};
 
 /// An HTTP call that was routed to an instance.
 pub(super) struct Call<'a> {
@@ -233,6 +233,11 @@ impl Call<'_> {
             Own::MetricsView => Ok(answers::json(
                 &offers::metrics_view(self.open, self.caller, word("view")).await?,
             )),
+            Own::Board => {
+                let asker = (self.caller, self.scope);
+                let board = boards::board(self.open, asker, word("name"), query).await?;
+                Ok(answers::json(&board))
+            }
             Own::Apis => Ok(answers::json(
                 &offers::apis(self.open, self.caller, self.scope).await?,
             )),

@@ -352,7 +352,7 @@ pub(super) async fn one(
     if is_part && !(look.include == ["spec"] && is_offered(&kind.to_lowercase())) {
         let message = "specs, states and checks need the role `operate`";
         return Err(Problem::new(Code::NotAllowed, message).hint(
-            "ask without `include`; of metrics views, explores and APIs a part of the spec is for all",
+            "ask without `include`; of metrics views, explores, themes and APIs a part of the spec is for all",
         ));
     }
     check_fields(&look.fields)?;

@@ -25,6 +25,7 @@
 //! | [`visibility`], [`scope`] | what a role sees of documents, and what a narrowed token may name |
 //! | [`meters`], [`scrape`] | numbers of the API and of the instances, for Prometheus |
 //! | `mcp` | tools for assistants, with the feature of that name |
+//! | [`boards`] | canvases as a caller may see them |
 //! | [`offers`] | metrics views and APIs that a caller may ask |
 //! | [`offered`] | parts of specs for those who may ask |
 //! | [`mock_user`] | users of the manifest, as whom admins look |
@@ -70,6 +71,7 @@
 mod access;
 mod answers;
 mod bearer;
+mod boards;
 mod body;
 mod call;
 mod caller;

@@ -1,14 +1,17 @@
-//! The parts of a spec that callers with the role `read` see, of what they may ask: metrics views, explores and APIs.
+//! The parts of a spec that callers with the role `read` see, of what they may ask: metrics views, explores and APIs; and
+//! themes, which are colours.
 //!
 //! A part is shown if it is listed here, and if it is about fields that the policies let the caller see. Expressions,
 //! conditions, rules, SQL and tables are never shown.
 
 use serde_json::{Value, json};
 use watershed_api::{Code, Problem};
+use watershed_compilers::{Spec, spec_json};
 use watershed_core::{Key, Row};
 use watershed_metrics::Query;
-use watershed_proto::{ExploreState, Message as _, MetricsViewSpec};
-use watershed_reconcilers::{explore, metrics_view};
+use watershed_proto::{ExploreState, FieldSelector, Message as _, MetricsViewSpec};
+use watershed_reconcilers::managed::decode as spec_of;
+use watershed_reconcilers::{explore, metrics_view, theme};
 use watershed_resolvers::metrics::{Offered, Question};
 use watershed_resolvers::{Viewer, api};
 
@@ -21,7 +24,7 @@ use crate::service::questions::{Asking, Entries, Moment, viewer};
 
 /// Returns true if a part of the spec of this kind is shown to callers with the role `read`.
 pub(super) fn is_offered(kind: &str) -> bool {
-    [metrics_view::KIND, explore::KIND, api::KIND].contains(&kind)
+    [metrics_view::KIND, explore::KIND, theme::KIND, api::KIND].contains(&kind)
 }
 
 /// Returns the part of a resource's spec that the caller may see.
@@ -38,6 +41,7 @@ pub(super) async fn spec(open: &Open, caller: &Caller, row: &Row) -> Result<Valu
             let offered = offered(&asking, entries, (row.name.as_str(), None), &viewer).await?;
             of_view(&offered)
         }
+        theme::KIND => spec_of(row).map_or(Value::Null, |spec| spec_json::declared(&spec, row.name.as_str())),
         explore::KIND => of_explore(&asking, entries, row, &viewer).await?,
         _ => {
             let resolvers = asking.resolvers(&entries);
@@ -73,12 +77,15 @@ async fn offered(
     asking.views(&entries).offered(question).await.map_err(of_metrics)
 }
 
-fn of_view(offered: &Offered) -> Value {
+/// Returns the part of a view's spec that its viewer may see.
+pub(super) fn of_view(offered: &Offered) -> Value {
     let MetricsViewSpec {
         display_name,
         description,
         time_dimension,
         smallest_time_grain,
+        first_day_of_week,
+        first_month_of_year,
         dimensions,
         measures,
         ..
@@ -90,6 +97,8 @@ fn of_view(offered: &Offered) -> Value {
         "description": description,
         "timeseries": time_dimension,
         "smallest_time_grain": smallest_time_grain,
+        "first_day_of_week": first_day_of_week,
+        "first_month_of_year": first_month_of_year,
         "dimensions": dimensions
             .map(|one| json!({"name": one.name, "display_name": one.display_name, "description": one.description}))
             .collect::<Vec<_>>(),
@@ -108,6 +117,20 @@ fn of_view(offered: &Offered) -> Value {
     })
 }
 
+/// The parts of an explore that name no field, and those of its defaults that the viewer may see.
+const EXPLORE: [&str; 10] = [
+    "display_name",
+    "description",
+    "banner",
+    "theme",
+    "embedded_theme",
+    "time_ranges",
+    "allow_custom_time_range",
+    "time_zones",
+    "lock_time_zone",
+    "defaults",
+];
+
 async fn of_explore(
     asking: &Asking,
     entries: Entries<'_>,
@@ -125,19 +148,32 @@ async fn of_explore(
     })?;
     let offered = offered(asking, entries, (&spec.metrics_view, Some(&key)), viewer).await?;
     // A selector that is no list of names is not resolved, and shows nothing.
-    let shown = |selector: Option<watershed_proto::FieldSelector>| -> Vec<String> {
-        let selector = selector.unwrap_or_default();
-        let names = selector.fields.into_iter();
-        let is_listed = !selector.invert;
-        names.filter(|name| is_listed && offered.shows(name)).collect()
+    let shown = |selector: &Option<FieldSelector>| -> Vec<String> {
+        let listed = selector.iter().filter(|selector| !selector.invert);
+        let names = listed.flat_map(|selector| &selector.fields);
+        names.filter(|name| offered.shows(name)).cloned().collect()
     };
-    Ok(json!({
-        "display_name": spec.display_name,
-        "description": spec.description,
-        "banner": spec.banner,
-        "metrics_view": spec.metrics_view,
-        "dimensions": shown(spec.dimensions),
-        "measures": shown(spec.measures),
-        "time_zones": spec.time_zones,
-    }))
+    let (dimensions, measures) = (shown(&spec.dimensions), shown(&spec.measures));
+    let mut spec = spec;
+    if let Some(defaults) = &mut spec.defaults {
+        for selector in [&mut defaults.dimensions, &mut defaults.measures] {
+            let fields = shown(selector);
+            let seen = FieldSelector {
+                fields,
+                ..FieldSelector::default()
+            };
+            *selector = Some(seen).filter(|seen| !seen.fields.is_empty());
+        }
+        if !offered.shows(&defaults.comparison_dimension) {
+            defaults.comparison_dimension.clear();
+        }
+    }
+    let view = spec.metrics_view.clone();
+    let declared = spec_json::declared(&Spec::Explore(Box::new(spec)), row.name.as_str());
+    let part = |key: &str| declared.get(key).cloned().unwrap_or_default();
+    let mut told = json!({ "metrics_view": view, "dimensions": dimensions, "measures": measures });
+    for key in EXPLORE {
+        told[key] = part(key);
+    }
+    Ok(told)
 }
