@@ -61,6 +61,8 @@ pub(crate) fn read(
         return Schedule {
             ref_update,
             has_times_elsewhere: cron.expression.is_some() || every.is_some(),
+            // Mails and reports tell times in it also where they are asked for by hand.
+            time_zone: time_zone.unwrap_or_default(),
             ..Schedule::default()
         };
     }
