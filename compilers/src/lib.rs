@@ -51,7 +51,7 @@ pub use resource::{
 pub use settings::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings};
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};
 pub use template::{
-    Arguments, Dialect, RenderError, Scope, is_readable_template,
+    Arguments, Dialect, RenderError, Scope,
     render::{self, render, render_text},
     render_rule, render_sql,
 };

@@ -51,11 +51,6 @@ pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{")
 }
 
-/// Returns true if a text is a template that parses.
-pub fn is_readable_template(text: &str) -> bool {
-    is_template(text) && Template::read(text).is_ok()
-}
-
 impl Template {
     /// Parses a text as a template.
     ///

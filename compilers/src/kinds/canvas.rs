@@ -57,7 +57,6 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
     filters(&mut reader.fields, &mut spec);
     let rows = reader.fields.list("rows").unwrap_or_default();
-    rows.iter().for_each(|row| reader.readable_templates_in(row));
     let mut board = Board {
         canvas: reader.about.name,
         refs: Vec::new(),
@@ -72,6 +71,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         ..
     } = board;
     reader.conditions(&conditions);
+    conditions.iter().for_each(|node| reader.templates_in(node));
     if !spec.theme.is_empty() {
         refs.push(ref_to(Kind::Theme, &spec.theme, theme_at));
     }

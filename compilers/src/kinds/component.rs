@@ -63,8 +63,6 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let output = reader.fields.take("output").map(|entry| entry.value.to_value());
     let at = reader.fields.at();
     let rest = reader.fields.take_rest();
-    rest.values()
-        .for_each(|entry| reader.readable_templates_in(&entry.value));
     let Some((mut spec, refs)) = renderer(rest, at, &mut reader.fields) else {
         return Declared::new(Spec::Component(Box::default()));
     };
@@ -124,15 +122,9 @@ pub(crate) fn renderer(
     let text = |key: &str| map.get(key).and_then(|entry| entry.value.scalar_text());
     let metrics_view = text("metrics_view").filter(|name| !name.is_empty());
     let at = map.get("metrics_view").map(|entry| entry.value.at);
-    let mut refs: Vec<_> = metrics_view
+    let refs = metrics_view
         .iter()
-        .map(|name| ref_to(Kind::MetricsView, name, at))
-        .collect();
-    refs.extend(
-        map.get("metrics_sql")
-            .into_iter()
-            .flat_map(|entry| asked(&entry.value)),
-    );
+        .map(|name| ref_to(Kind::MetricsView, name, at));
     let spec = ComponentSpec {
         display_name: text("title").unwrap_or_default(),
         description: text("description").unwrap_or_default(),
@@ -142,29 +134,7 @@ pub(crate) fn renderer(
         renderer,
         ..ComponentSpec::default()
     };
-    Some((spec, refs))
-}
-
-/// Returns the metrics views that queries in metrics SQL read: one query, or a list.
-fn asked(node: &Node) -> Vec<RawRef> {
-    if let Data::List(items) = &node.data {
-        return items.iter().flat_map(asked).collect();
-    }
-    let text = node.scalar_text().unwrap_or_default();
-    let after = text
-        .split_whitespace()
-        .skip_while(|word| !word.eq_ignore_ascii_case("from"));
-    let name = after
-        .skip(1)
-        .map(|word| word.trim_end_matches(';').trim_matches('"'))
-        .next();
-    let name = name.filter(|name| !name.is_empty() && !name.contains("{{"));
-    // The engine's parser has the last word on the text, once the component is asked.
-    let name = name.map(|name| RawRef {
-        expected: false,
-        ..ref_to(Kind::MetricsView, name, Some(node.at))
-    });
-    name.into_iter().collect()
+    Some((spec, refs.collect()))
 }
 
 fn values(map: &Map) -> BTreeMap<String, watershed_proto::Value> {

@@ -12,7 +12,7 @@ use crate::{
         block::{condition, first_line, read_template},
     },
     resource::{Kind, Spec},
-    template::{Facts, is_readable_template, is_template},
+    template::{Facts, is_template},
     yaml::{Block, Data, Fields, Node, misspelled, unknown_key},
 };
 
@@ -169,18 +169,6 @@ impl Reader<'_, '_> {
         self.read_sql(&found, purpose);
         declared.refs.extend(found.refs);
         Some(found.resolver)
-    }
-
-    /// Records what the templates in a value use; texts that only look like templates are left alone.
-    pub(crate) fn readable_templates_in(&mut self, node: &Node) {
-        match &node.data {
-            Data::List(items) => items.iter().for_each(|item| self.readable_templates_in(item)),
-            Data::Map(map) => map
-                .values()
-                .for_each(|entry| self.readable_templates_in(&entry.value)),
-            Data::String(text) if is_readable_template(text) => self.templates_in(node),
-            _ => {}
-        }
     }
 
     /// Records what the templates in a value use.

@@ -6,14 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value as Json, json};
 use watershed_compilers::{Kind, Scope, nearest_name, render_rule};
 use watershed_core::{Key, Row};
 use watershed_metrics::jiff::Timestamp;
-use watershed_metrics::plan::{self, Bounds};
+use watershed_metrics::plan::{self, Bounds, PlanError};
 use watershed_metrics::query::Code;
 use watershed_metrics::{Policy, Query};
+use watershed_proto::value::Kind as Of;
 use watershed_proto::{
     CanvasItem, CanvasRow, CanvasSpec, CanvasState, CanvasTab, ComponentSpec, ComponentState, MapValue,
     Message as _, Value,
@@ -76,6 +78,13 @@ pub enum BoardError {
     Rules(#[from] MetricsError),
 }
 
+/// The most components of a board.
+const MOST_COMPONENTS: usize = 1_000;
+/// The most queries in SQL of a board.
+const MOST_STATEMENTS: usize = 200;
+/// The most conditions of a board, and the time for those that can't be evaluated together.
+const MOST_CONDITIONS: (usize, Duration) = (500, Duration::from_secs(2));
+
 /// The eyes with which a canvas is looked at.
 struct Look<'a> {
     views: &'a Views<'a>,
@@ -83,8 +92,10 @@ struct Look<'a> {
     viewer: &'a Viewer,
     scope: Scope,
     now: Timestamp,
-    /// Metrics views with what is seen of them; none where nothing is.
+    /// Metrics views by name in lower case, with what is seen of them; none where nothing is.
     seen: BTreeMap<String, Option<Seen>>,
+    /// Number of queries in SQL that were read.
+    statements: usize,
 }
 
 impl Views<'_> {
@@ -109,14 +120,18 @@ impl Views<'_> {
         }
         let mut spec = valid(&row).ok_or_else(|| BoardError::NotValid(name.to_owned()))?;
         let variables = variables(&spec, given)?;
+        // What is shown may be anybody's to read: variables of the project decide conditions alone.
         let scope = Scope {
             environment: self.environment.to_owned(),
-            variables: self.secrets.open_given(&spec.variables),
             user: attributes(viewer),
             args: variables.iter().cloned().collect(),
             ..Scope::default()
         };
-        let shown = self.shown(&spec, &scope).await;
+        let deciding = Scope {
+            variables: self.secrets.open_given(&spec.variables),
+            ..scope.clone()
+        };
+        let shown = self.shown(&spec, &deciding).await;
         spec.rows = rows(std::mem::take(&mut spec.rows), &shown);
         let mut look = Look {
             views: self,
@@ -125,26 +140,28 @@ impl Views<'_> {
             scope,
             now,
             seen: BTreeMap::new(),
+            statements: 0,
         };
         let mut names = BTreeSet::new();
         each_item(&spec.rows, &mut |item| {
             names.insert(item.component.clone());
         });
         let mut components = BTreeMap::new();
-        for name in names {
-            let component = look.component(&name).await?;
+        for (number, name) in names.into_iter().enumerate() {
+            let component = match number < MOST_COMPONENTS {
+                true => look.component(&name).await,
+                false => Component::Broken(format!("a board has at most {MOST_COMPONENTS} components")),
+            };
             components.insert(name, component);
         }
         look.narrow(&mut spec);
-        let seen = look.seen.into_iter();
+        let seen = look.seen.into_values().flatten();
         Ok(Board {
             name: row.name.to_string(),
             spec,
             variables,
             components,
-            views: seen
-                .filter_map(|(name, seen)| Some((name, seen?.offered)))
-                .collect(),
+            views: seen.map(|seen| (seen.view.name, seen.offered)).collect(),
         })
     }
 
@@ -173,7 +190,8 @@ impl Views<'_> {
         each_condition(&spec.rows, &mut |text| {
             texts.insert(text.to_owned());
         });
-        let rendered = texts.into_iter().filter_map(|text| {
+        let (most, longest) = MOST_CONDITIONS;
+        let rendered = texts.into_iter().take(most).filter_map(|text| {
             let rendered = render_rule(&text, scope).ok()?;
             Some((text, rendered))
         });
@@ -185,10 +203,14 @@ impl Views<'_> {
         let evaluated = tokio::task::spawn_blocking(move || match conditions.evaluate(&rendered) {
             Ok(values) => values,
             // One that fails hides what stands below it, and nothing else.
-            Err(_) => rendered
-                .iter()
-                .map(|one| conditions.evaluate(std::slice::from_ref(one)).ok()?.pop()?)
-                .collect(),
+            Err(_) => {
+                let begun = Instant::now();
+                let alone = |one: &String| conditions.evaluate(std::slice::from_ref(one)).ok()?.pop()?;
+                let values = rendered
+                    .iter()
+                    .map(|one| (begun.elapsed() < longest).then(|| alone(one))?);
+                values.collect()
+            }
         });
         let values = evaluated.await.unwrap_or_default();
         let held = texts
@@ -201,8 +223,7 @@ impl Views<'_> {
 
 impl Look<'_> {
     /// Returns a component as the viewer may see it.
-    async fn component(&mut self, name: &str) -> Result<Component, BoardError> {
-        let broken = |reason: &str| Ok(Component::Broken(reason.to_owned()));
+    async fn component(&mut self, name: &str) -> Component {
         let row = self
             .views
             .resources
@@ -210,79 +231,191 @@ impl Look<'_> {
         let state = row.as_ref().and_then(|row| row.state.clone());
         let state = state.and_then(|state| ComponentState::decode(state.as_ref()).ok());
         let valid = state.and_then(|mut state| Some((state.valid_spec.take()?, state)));
-        let Some((mut spec, state)) = valid else {
+        let Some((spec, state)) = valid else {
             let error = row.as_ref().and_then(|row| row.error.as_ref());
-            return broken(error.map_or("it was never built", |error| &error.message));
+            return Component::Broken(
+                error
+                    .map_or("it was never built", |error| &error.message)
+                    .to_owned(),
+            );
         };
-        let mut scope = self.scope.clone();
-        scope
-            .variables
-            .extend(self.views.secrets.open_given(&spec.variables));
+        self.drawn(spec, &state).await.unwrap_or_else(|instead| instead)
+    }
+
+    /// Returns a valid component, or what stands in its place.
+    async fn drawn(
+        &mut self,
+        mut spec: ComponentSpec,
+        state: &ComponentState,
+    ) -> Result<Component, Component> {
         let mut queries: Vec<Json> = state.queries.iter().map(Json::from).collect();
-        for sql in texts(spec.renderer_properties.as_ref(), METRICS_SQL) {
-            let sql = match render_rule(&sql, &scope) {
-                Ok(sql) => sql,
-                Err(error) => return broken(&error.message),
+        for sql in statements(&spec) {
+            queries.push(self.read(&sql)?);
+        }
+        let mut read = BTreeSet::new();
+        if !state.metrics_view.is_empty() {
+            read.insert(self.view(&state.metrics_view).await?);
+        }
+        for query in &mut queries {
+            let view = self.check(query).await?;
+            query["metrics_view"] = json!(self.seen[&view].as_ref().map(|seen| &seen.view.name));
+            read.insert(view);
+        }
+        let properties = self.filled(&spec)?;
+        if read.iter().any(|view| self.names_hidden(view, &properties)) {
+            return Err(Component::Withheld);
+        }
+        let text = |key: &str| properties.str(key).unwrap_or_default().to_owned();
+        for (own, key) in [
+            (&mut spec.display_name, "title"),
+            (&mut spec.description, "description"),
+        ] {
+            // Of one that stands in its canvas these are settings.
+            *own = match spec.defined_in_canvas {
+                true => text(key),
+                false => self.text(own)?,
             };
-            match self.views.json_of_sql(&sql) {
-                Ok(query) => queries.push(query),
-                Err(error) => return broken(&error.to_string()),
-            }
         }
-        for query in &queries {
-            if let Some(refused) = self.refused(query).await? {
-                return Ok(refused);
-            }
-        }
-        match filled(spec.renderer_properties.as_ref(), &scope) {
-            Ok(properties) => spec.renderer_properties = Some(properties),
-            Err(message) => return broken(&message),
-        }
+        spec.subtitle = self.text(&spec.subtitle)?;
+        spec.renderer_properties = Some(properties);
+        let view = self.seen.get(&state.metrics_view.to_lowercase());
+        let view = view.and_then(Option::as_ref).map(|seen| seen.view.name.clone());
         Ok(Component::Shown {
             spec: Box::new(spec),
-            view: state.metrics_view,
+            view: view.unwrap_or_default(),
             queries,
         })
     }
 
-    /// Returns what stands in the place of a component whose query is refused; none if the query can be asked.
-    async fn refused(&mut self, query: &Json) -> Result<Option<Component>, BoardError> {
-        let broken = |reason: String| Ok(Some(Component::Broken(reason)));
-        let parsed = match Query::from_json(query) {
-            Ok(parsed) => parsed,
-            Err(error) => return broken(error.to_string()),
-        };
-        let name = parsed.metrics_view.clone();
-        if !self.seen.contains_key(&name) {
+    /// Reads a query in SQL, with the values of the canvas's variables.
+    fn read(&mut self, sql: &str) -> Result<Json, Component> {
+        let broken = |reason: String| Component::Broken(reason);
+        self.statements += 1;
+        if self.statements > MOST_STATEMENTS {
+            return Err(broken(format!(
+                "a board has at most {MOST_STATEMENTS} queries in SQL"
+            )));
+        }
+        let sql = self.views.secrets.redact(sql);
+        let sql = render_rule(&sql, &self.scope).map_err(|error| broken(error.message))?;
+        self.views
+            .json_of_sql(&sql)
+            .map_err(|error| broken(error.to_string()))
+    }
+
+    /// Looks up what is seen of a metrics view; returns its name in lower case.
+    async fn view(&mut self, name: &str) -> Result<String, Component> {
+        let lower = name.to_lowercase();
+        if !self.seen.contains_key(&lower) {
             let question = Question {
-                query: &Query::of(&name),
+                query: &Query::of(name),
                 viewer: self.viewer,
                 through: Some(&self.canvas),
                 now: self.now,
                 execution_time: None,
             };
-            match self.views.seen(question).await {
-                Ok(found) => self.seen.insert(name.clone(), Some(found)),
-                Err(MetricsError::Refused(_)) => self.seen.insert(name.clone(), None),
-                Err(error @ MetricsError::Policy { .. }) => return Err(error.into()),
-                Err(error) => return broken(error.to_string()),
+            let found = match self.views.seen(question).await {
+                Ok(found) => Some(found),
+                Err(MetricsError::Refused(_)) => None,
+                Err(error) => return Err(Component::Broken(error.to_string())),
             };
+            self.seen.insert(lower.clone(), found);
         }
-        let Some(Some(seen)) = self.seen.get(&name) else {
-            return Ok(Some(Component::Withheld));
-        };
-        // Ranges of time are laid over the query later: nothing is read for them here.
-        match plan::plan(&seen.view, &seen.policy, &parsed, &Bounds::at(self.now)) {
-            Ok(_) => Ok(None),
-            Err(plan::PlanError::Refused(error)) if error.code == Code::NotAllowed => {
-                Ok(Some(Component::Withheld))
-            }
-            Err(error) => broken(error.to_string()),
+        match self.seen.get(&lower) {
+            Some(Some(_)) => Ok(lower),
+            _ => Err(Component::Withheld),
         }
     }
 
-    /// Takes out of a canvas what is about fields that the viewer may not see.
+    /// Refuses a query that the viewer may not ask; returns the name of its view in lower case.
+    async fn check(&mut self, query: &Json) -> Result<String, Component> {
+        let parsed = Query::from_json(query).map_err(|error| Component::Broken(error.to_string()))?;
+        let view = self.view(&parsed.metrics_view).await?;
+        let Some(Some(seen)) = self.seen.get(&view) else {
+            return Err(Component::Withheld);
+        };
+        match plan::plan(&seen.view, &seen.policy, &parsed, &Bounds::at(self.now)) {
+            Err(PlanError::Refused(error)) if error.code == Code::NotAllowed => Err(Component::Withheld),
+            // Ranges of time, and what they are compared with, are laid over the query later.
+            Err(PlanError::Refused(error)) if error.code != Code::MissingKey => {
+                Err(Component::Broken(error.to_string()))
+            }
+            _ => Ok(view),
+        }
+    }
+
+    /// Returns true if settings name a field of a view that the viewer may not see.
+    fn names_hidden(&self, view: &str, properties: &MapValue) -> bool {
+        let Some(Some(Seen { offered, .. })) = self.seen.get(view) else {
+            return true;
+        };
+        let hidden = hidden(offered);
+        let texts = properties
+            .fields
+            .iter()
+            .filter(|(key, _)| !PROSE.contains(&key.as_str()));
+        !hidden.is_empty()
+            && texts
+                .into_iter()
+                .any(|(key, value)| names_one(&hidden, key, value))
+    }
+
+    /// Returns the settings of a component with its templates executed, and without its queries in SQL.
+    fn filled(&self, spec: &ComponentSpec) -> Result<MapValue, Component> {
+        let mut fields = BTreeMap::new();
+        for (key, value) in spec.renderer_properties.iter().flat_map(|all| &all.fields) {
+            if !STATEMENTS.contains(&key.as_str()) {
+                fields.insert(key.clone(), self.value(value)?);
+            }
+        }
+        Ok(MapValue { fields })
+    }
+
+    fn value(&self, value: &Value) -> Result<Value, Component> {
+        Ok(match &value.kind {
+            Some(Of::String(text)) => match text.contains("{{") {
+                true => Value::from(self.template(text)?),
+                false => Value::from(&*self.views.secrets.redact(text)),
+            },
+            Some(Of::List(list)) => {
+                let items = list.values.iter().map(|item| self.value(item));
+                Value::from(items.collect::<Result<Vec<_>, _>>()?)
+            }
+            Some(Of::Map(map)) => {
+                let fields = map
+                    .fields
+                    .iter()
+                    .filter(|(key, _)| !STATEMENTS.contains(&key.as_str()));
+                let fields = fields.map(|(key, value)| Ok((key.clone(), self.value(value)?)));
+                Value {
+                    kind: Some(Of::Map(MapValue {
+                        fields: fields.collect::<Result<_, _>>()?,
+                    })),
+                }
+            }
+            _ => value.clone(),
+        })
+    }
+
+    /// Executes a template; a sole argument keeps its type.
+    fn template(&self, text: &str) -> Result<Json, Component> {
+        let text = Value::from(&*self.views.secrets.redact(text));
+        rendered(&text, &self.scope).map_err(|error| Component::Broken(error.message))
+    }
+
+    fn text(&self, text: &str) -> Result<String, Component> {
+        let value = self.value(&Value::from(text))?;
+        Ok(value.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Takes out of a canvas what is about fields that the viewer may not see, and executes its templates.
     fn narrow(&self, spec: &mut CanvasSpec) {
+        for text in [&mut spec.display_name, &mut spec.banner] {
+            *text = self.text(text).unwrap_or_default();
+        }
+        for tab in spec.rows.iter_mut().flat_map(|row| &mut row.tabs) {
+            tab.label = self.text(&tab.label).unwrap_or_default();
+        }
         let seen = || self.seen.values().flatten();
         let shows = |name: &String| seen().any(|one| one.offered.shows(name));
         spec.pinned_filters.retain(shows);
@@ -292,32 +425,79 @@ impl Look<'_> {
         };
         if !defaults.comparison_dimension.is_empty() && !shows(&defaults.comparison_dimension) {
             defaults.comparison_dimension.clear();
+            defaults.comparison_mode.clear();
         }
-        defaults.filters.retain(|view, sql| {
-            let seen = self.seen.get(view).and_then(Option::as_ref);
-            seen.is_some_and(|seen| may_filter(seen, view, sql, self.now))
-        });
+        let filters = std::mem::take(&mut defaults.filters);
+        defaults.filters = filters
+            .into_iter()
+            .filter_map(|(view, sql)| {
+                let seen = self.seen.get(&view.to_lowercase())?.as_ref()?;
+                may_filter(seen, &sql, self.now).then(|| (seen.view.name.clone(), sql))
+            })
+            .collect();
     }
 }
 
-/// Returns true if a viewer may filter a view by a condition in SQL.
-fn may_filter(seen: &Seen, view: &str, sql: &str, now: Timestamp) -> bool {
-    let Some(measure) = seen
-        .view
-        .measures
-        .iter()
-        .find(|one| seen.offered.shows(&one.name))
-    else {
+/// Returns true if a viewer may filter a view by a condition in SQL, which names nothing hidden in its comments either.
+fn may_filter(seen: &Seen, sql: &str, now: Timestamp) -> bool {
+    if names_one(&hidden(&seen.offered), "", &Value::from(sql)) {
         return false;
-    };
+    }
     let query = condition::filter(sql).ok().and_then(|filter| {
-        Query::from_json(&json!({"metrics_view": view, "measures": [measure.name], "where": filter})).ok()
+        let counted = json!([{"name": "counted rows", "compute": {"count": true}}]);
+        let query = json!({"metrics_view": seen.view.name, "measures": counted, "where": filter});
+        Query::from_json(&query).ok()
     });
     query.is_some_and(|query| plan::plan(&seen.view, &seen.policy, &query, &Bounds::at(now)).is_ok())
 }
 
-/// The setting of a component that has its queries in SQL.
-const METRICS_SQL: &str = "metrics_sql";
+/// Settings that have queries in SQL, which are sent as JSON instead.
+const STATEMENTS: [&str; 2] = ["metrics_sql", "sql"];
+/// Settings that are their author's words.
+const PROSE: [&str; 3] = ["title", "description", "content"];
+
+/// Returns the names of a view's fields that its viewer may not see, in lower case.
+fn hidden(offered: &Offered) -> Vec<String> {
+    let dimensions = offered.spec.dimensions.iter().map(|one| &one.name);
+    let names = dimensions.chain(offered.spec.measures.iter().map(|one| &one.name));
+    let names = names.filter(|name| !offered.shows(name));
+    names.map(|name| name.to_lowercase()).collect()
+}
+
+/// Returns true if a setting has one of the names, in its key or in a text.
+fn names_one(names: &[String], key: &str, value: &Value) -> bool {
+    let has = |text: &str| {
+        let text = text.to_lowercase();
+        let is_word = |name: &String| words(&text).any(|word| word == name);
+        // A name of several words is looked for as it is.
+        let is_part = |name: &String| words(name).nth(1).is_some() && text.contains(name.as_str());
+        names.iter().any(|name| is_word(name) || is_part(name))
+    };
+    has(key)
+        || match &value.kind {
+            Some(Of::String(text)) => has(text),
+            Some(Of::List(list)) => list.values.iter().any(|item| names_one(names, "", item)),
+            Some(Of::Map(map)) => map.fields.iter().any(|(key, value)| names_one(names, key, value)),
+            _ => false,
+        }
+}
+
+/// Returns the words of a text, as names are written without quotes.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+    words.filter(|word| !word.is_empty())
+}
+
+/// Returns a component's queries in SQL.
+pub(super) fn statements(spec: &ComponentSpec) -> Vec<String> {
+    let properties = spec.renderer_properties.as_ref();
+    let value = properties.and_then(|all| all.get(STATEMENTS[0])).map(Json::from);
+    let text = |one: &Json| one.as_str().map(str::to_owned);
+    match &value {
+        Some(Json::Array(items)) => items.iter().filter_map(text).collect(),
+        one => one.iter().filter_map(text).collect(),
+    }
+}
 
 /// Returns the spec of a canvas that is in force.
 fn valid(row: &Row) -> Option<CanvasSpec> {
@@ -402,42 +582,4 @@ fn each_condition(rows: &[CanvasRow], visit: &mut dyn FnMut(&str)) {
             each_condition(rows, &mut said);
         }
     }
-}
-
-/// Returns the texts of a setting: one, or a list.
-fn texts(properties: Option<&MapValue>, key: &str) -> Vec<String> {
-    let value = properties.and_then(|all| all.get(key)).map(Json::from);
-    let text = |one: &Json| one.as_str().map(str::to_owned);
-    match &value {
-        Some(Json::Array(items)) => items.iter().filter_map(text).collect(),
-        one => one.iter().filter_map(text).collect(),
-    }
-}
-
-/// Executes the templates in a component's settings. A text that only looks like a template stays as it is.
-fn filled(properties: Option<&MapValue>, scope: &Scope) -> Result<MapValue, String> {
-    let mut fields = BTreeMap::new();
-    for (key, value) in properties.into_iter().flat_map(|all| &all.fields) {
-        // Its queries are asked for by their JSON form.
-        if key == METRICS_SQL {
-            continue;
-        }
-        let value = match reads_values(value) {
-            true => {
-                Value::from(rendered(value, scope).map_err(|error| format!("`{key}`: {}", error.message))?)
-            }
-            false => value.clone(),
-        };
-        fields.insert(key.clone(), value);
-    }
-    Ok(MapValue { fields })
-}
-
-/// Returns true if a text of a value is a template that can be read.
-fn reads_values(value: &Value) -> bool {
-    let mut found = false;
-    super::api::each_text(value, &mut |text| {
-        found |= watershed_compilers::is_readable_template(text)
-    });
-    found
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use watershed_compilers::Kind;
 use watershed_core::{Key, Row};
-use watershed_proto::{CanvasSpec, ExploreSpec, Fault, Message as _, SecurityRule};
+use watershed_proto::{CanvasSpec, ComponentState, ExploreSpec, Fault, Message as _, SecurityRule};
 
+use super::board;
 use super::error::MetricsError;
 use super::resources::Resources;
 
@@ -58,17 +59,19 @@ impl Front {
 
 /// Returns true if a canvas has a component over the view.
 fn shows(row: &Row, view: &str, resources: &dyn Resources) -> bool {
-    let is_view = |key: &Key| {
-        let is_of_kind = Kind::read(key.kind.as_str()) == Some(Kind::MetricsView);
-        is_of_kind && key.name.as_str().eq_ignore_ascii_case(view)
+    let of_component = |row: Arc<Row>| {
+        let state = ComponentState::decode(row.state.as_ref()?.as_ref()).ok()?;
+        let is_own = state.metrics_view.eq_ignore_ascii_case(view);
+        // Rules only restrict: a view that a text seems to name is no more open for it.
+        let names = |sql: &String| board::words(sql).any(|word| word.eq_ignore_ascii_case(view));
+        Some(is_own || board::statements(&state.valid_spec?).iter().any(names))
     };
-    // A component that asks in SQL reads what its refs are, and no other view.
-    let of_component = |row: Arc<Row>| row.refs.iter().any(|reference| is_view(&reference.key()));
     row.refs.iter().any(|reference| {
         let key = reference.key();
         match Kind::read(key.kind.as_str()) {
-            Some(Kind::Component) => resources.find(&key).is_some_and(of_component),
-            _ => is_view(&key),
+            Some(Kind::MetricsView) => key.name.as_str().eq_ignore_ascii_case(view),
+            Some(Kind::Component) => resources.find(&key).and_then(of_component) == Some(true),
+            _ => false,
         }
     })
 }

@@ -81,6 +81,7 @@ pub(crate) fn call(route: &Route) -> (String, Value) {
         "snooze" => ("alert", "bad", json!({"until": null})),
         "evaluate" => ("alert", "bad", json!({})),
         "tree" => ("managed", "thing", json!({})),
+        "board" => ("", "board", json!({})),
         "bounds" | "{view}" => ("", "delays", json!({})),
         "query" if route.path == "/query" => ("", "", json!({"sql": "SELECT delay FROM late"})),
         "query" => (

@@ -76,6 +76,10 @@ const FILES: &[(&str, &str)] = &[
          dimensions: [{name: origin, column: origin}]\nmeasures: [{name: flights, expression: count(*)}]\n",
     ),
     (
+        "canvases/board.yaml",
+        "type: canvas\nrows: [{items: [{kpi: {metrics_view: delays, measure: flights}}]}]\n",
+    ),
+    (
         "apis/by_origin.yaml",
         "type: api\nsql: SELECT delay FROM late WHERE origin = '{{ .args.origin }}' ORDER BY 1\n",
     ),

@@ -76,30 +76,38 @@ const AXES: [&str; 4] = ["x", "color", "stage", "y"];
 /// Orders the groups of a chart over one dimension and limits them, as the setting that names the dimension says: `sort` is
 /// `x` or `y`, with `-` for descending. With a second dimension its values are limited where they are drawn.
 fn ranked(mut query: Map<String, Value>, spec: &ComponentSpec) -> Map<String, Value> {
-    let names = |key: &str| -> Vec<String> {
-        let items = query.get(key).and_then(Value::as_array).into_iter().flatten();
-        items.filter_map(|one| one.as_str().map(str::to_owned)).collect()
+    let items = |key: &str| {
+        query
+            .get(key)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
     };
-    let (dimensions, measures) = (names("dimensions"), names("measures"));
-    let ([dimension], Some(measure)) = (dimensions.as_slice(), measures.first()) else {
+    let (dimensions, measures) = (items("dimensions"), items("measures"));
+    // Times are objects here: they are drawn as they go.
+    let ([Value::String(dimension)], Some(Value::String(measure))) =
+        (dimensions.as_slice(), measures.first())
+    else {
         return query;
     };
     let properties = spec.renderer_properties.as_ref();
     let axis = AXES.iter().find_map(|key| {
         let axis = properties?.get(key)?.as_map()?;
         let field = axis.get("field").and_then(watershed_proto::Value::as_str);
-        (field == Some(dimension)).then_some(axis)
+        (field == Some(dimension)).then_some((*key, axis))
     });
-    let Some(axis) = axis else { return query };
+    let Some((key, axis)) = axis else { return query };
+    // The values of bars that lie stand on x.
+    let (own, other) = if key == "y" { ("y", "x") } else { ("x", "y") };
     let limit = axis.get("limit").and_then(watershed_proto::Value::as_int);
     let limit = limit.filter(|limit| *limit > 0);
     let sort = axis.get("sort").and_then(watershed_proto::Value::as_str);
-    let sort = match (sort, limit) {
-        (Some("x"), _) => Some((dimension, false)),
-        (Some("-x"), _) => Some((dimension, true)),
-        (Some("y" | "measure"), _) => Some((measure, false)),
+    let by = sort.map(|sort| (sort.trim_start_matches('-'), sort.starts_with('-')));
+    let sort = match (by, limit) {
+        (Some((by, desc)), _) if by == own => Some((dimension, desc)),
+        (Some((by, desc)), _) if by == other || by == "measure" => Some((measure, desc)),
         // The largest groups are the ones that a limit leaves.
-        (Some("-y" | "-measure"), _) | (_, Some(_)) => Some((measure, true)),
+        (_, Some(_)) => Some((measure, true)),
         _ => None,
     };
     if let Some((name, desc)) = sort {
@@ -226,6 +234,16 @@ mod tests {
                 "bar_chart",
                 json!({"metrics_view": "v", "x": {"field": "origin", "sort": "x"}, "y": {"field": "late"}}),
                 json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late"], "sort": [{"name": "origin", "desc": false}]}]),
+            ),
+            (
+                "line_chart",
+                json!({"metrics_view": "v", "x": {"field": "day"}, "y": {"field": "late"}, "color": {"field": "origin", "limit": 5}}),
+                json!([{"metrics_view": "v", "dimensions": [{"name": "day", "grain": "hour"}, "origin"], "measures": ["late"]}]),
+            ),
+            (
+                "bar_chart",
+                json!({"metrics_view": "v", "y": {"field": "origin", "sort": "-x"}, "x": {"field": "late"}}),
+                json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late"], "sort": [{"name": "late", "desc": true}]}]),
             ),
             ("markdown", json!({"content": "Hello"}), json!([])),
         ] {

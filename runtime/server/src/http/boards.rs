@@ -1,25 +1,30 @@
 //! Boards: canvases as a caller may see them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use watershed_api::http::boards::{
     BoardComponent, BoardDocument, BoardFilters, BoardItem, BoardRow, BoardState, BoardTab, BoardVariable,
 };
 use watershed_api::{Code, Problem};
 use watershed_compilers::{Spec, spec_json};
+use watershed_core::{Key, Row};
+use watershed_outputs::secrets::Secrets;
 use watershed_proto::{CanvasRow, Value as Stored};
 use watershed_reconcilers::canvas;
 use watershed_resolvers::board::{Board, BoardError, Component};
+use watershed_resolvers::{Resources, Viewer};
 
 use super::caller::Caller;
 use super::offered::of_view;
 use super::scope::Scope;
 use super::service::Open;
 use crate::out::without_secrets;
-use crate::report::names;
+use crate::report::Entry;
 use crate::service::problems::of_metrics;
-use crate::service::questions::{Asking, Entries, Moment, viewer};
+use crate::service::questions::{Asking, Moment, viewer};
 
 /// The most bytes that values of variables take.
 const VALUES_MAX: usize = 8 << 10;
@@ -37,15 +42,47 @@ pub(super) async fn board(
 ) -> Result<BoardDocument, Problem> {
     let given = values(query.get_mut("variables").map(Value::take))?;
     let asking = Asking::of(&open.instance);
-    let listed = open.instance.entries();
-    scope.check_name(&format!("{}/{typed}", canvas::KIND), || listed.clone())?;
-    let entries = Entries(&listed);
+    let entries = open.instance.entries();
+    scope.check_name(&format!("{}/{typed}", canvas::KIND), || entries.clone())?;
     let viewer = viewer(caller.user());
     let now = Moment::read(None)?.now;
-    let board = asking.views(&entries).board(typed, &viewer, &given, now).await;
-    let board = board.map_err(|error| problem(entries, error))?;
-    let is_owner = viewer == watershed_resolvers::Viewer::Owner;
-    Ok(without_secrets(document(board, is_owner), &asking.secrets))
+    // Queries in SQL and policies are judged by engines, beside as many questions as run.
+    let slot = open.instance.slots.take().await?;
+    let (typed, handle) = (typed.to_owned(), Handle::current());
+    let looking = move || {
+        let _slot = slot;
+        let listed = Listed::of(&entries);
+        let views = asking.views(&listed);
+        let board = views.board(&typed, &viewer, &given, now);
+        let board = handle.block_on(board).map_err(problem)?;
+        let is_owner = viewer == Viewer::Owner;
+        Ok(document(board, is_owner, &asking.secrets))
+    };
+    let looked = tokio::task::spawn_blocking(looking).await;
+    looked.map_err(|_| Problem::new(Code::Defect, "the making of the board panicked"))?
+}
+
+/// The live resources of a project by key.
+struct Listed(HashMap<Key, Arc<Row>>);
+
+impl Listed {
+    fn of(entries: &[Entry]) -> Self {
+        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
+        Self(
+            live.map(|entry| (entry.row.key(), Arc::clone(&entry.row)))
+                .collect(),
+        )
+    }
+}
+
+impl Resources for Listed {
+    fn find(&self, key: &Key) -> Option<Arc<Row>> {
+        self.0.get(key).cloned()
+    }
+
+    fn rows(&self) -> Vec<Arc<Row>> {
+        self.0.values().filter(|row| !row.hidden).cloned().collect()
+    }
 }
 
 /// Reads the values of variables: a JSON object.
@@ -68,13 +105,12 @@ fn values(given: Option<Value>) -> Result<BTreeMap<String, Stored>, Problem> {
         .collect())
 }
 
-fn problem(entries: Entries<'_>, error: BoardError) -> Problem {
+/// Converts the reason why there is no board. One that is closed is as one that is not there.
+fn problem(error: BoardError) -> Problem {
     let message = error.to_string();
     match error {
-        BoardError::Unknown(name) => {
-            let near = names::resolve(entries.0, &format!("{}/{name}", canvas::KIND)).err();
-            near.unwrap_or_else(|| Problem::new(Code::UnknownName, message))
-        }
+        BoardError::Unknown(_) => Problem::new(Code::UnknownName, message)
+            .hint("`GET resources?kind=canvas` lists the canvases that there are"),
         BoardError::NotValid(_) => {
             Problem::new(Code::NotBuilt, message).hint("its own page has the findings")
         }
@@ -83,7 +119,7 @@ fn problem(entries: Entries<'_>, error: BoardError) -> Problem {
     }
 }
 
-fn document(board: Board, is_owner: bool) -> BoardDocument {
+fn document(board: Board, is_owner: bool, secrets: &Secrets) -> BoardDocument {
     let Board {
         name,
         spec,
@@ -92,8 +128,8 @@ fn document(board: Board, is_owner: bool) -> BoardDocument {
         views,
     } = board;
     let declared = spec_json::declared(&Spec::Canvas(Box::new(spec.clone())), &name);
-    let part = |key: &str| declared.get(key).cloned().unwrap_or_default();
-    let of_component = |(name, component)| (name, self::component(component, is_owner));
+    let part = |key: &str| without_secrets(declared.get(key).cloned().unwrap_or_default(), secrets);
+    let of_component = |(name, component)| (name, self::component(component, is_owner, secrets));
     let of_variable = |(name, value): (String, Stored)| BoardVariable {
         name,
         value: Value::from(&value),
@@ -121,7 +157,7 @@ fn document(board: Board, is_owner: bool) -> BoardDocument {
         components: components.into_iter().map(of_component).collect(),
         views: views
             .iter()
-            .map(|(name, seen)| (name.clone(), of_view(seen)))
+            .map(|(name, seen)| (name.clone(), without_secrets(of_view(seen), secrets)))
             .collect(),
         name,
     }
@@ -152,7 +188,7 @@ fn rows(rows: Vec<CanvasRow>) -> Vec<BoardRow> {
     rows.into_iter().map(row).collect()
 }
 
-fn component(component: Component, is_owner: bool) -> BoardComponent {
+fn component(component: Component, is_owner: bool, secrets: &Secrets) -> BoardComponent {
     let (spec, view, queries) = match component {
         Component::Shown { spec, view, queries } => (spec, view, queries),
         Component::Withheld => {
@@ -165,7 +201,7 @@ fn component(component: Component, is_owner: bool) -> BoardComponent {
         Component::Broken(reason) => {
             return BoardComponent {
                 state: BoardState::Broken,
-                problem: is_owner.then_some(reason),
+                problem: is_owner.then(|| secrets.redact(&reason).into_owned()),
                 ..BoardComponent::default()
             };
         }

@@ -166,6 +166,9 @@ async fn of_explore(
         }
         if !offered.shows(&defaults.comparison_dimension) {
             defaults.comparison_dimension.clear();
+            if defaults.comparison_mode == "dimension" {
+                defaults.comparison_mode.clear();
+            }
         }
     }
     let view = spec.metrics_view.clone();

@@ -131,7 +131,7 @@ fn named(path: &HashMap<String, String>) -> Option<String> {
     let word = |name: &str| path.get(name).map(String::as_str);
     match (word("kind"), word("name"), word("view")) {
         (Some(kind), Some(name), _) => Some(format!("{kind}/{name}")),
-        // The only path with a name alone is that of APIs.
+        // Paths with a name alone are those of APIs: a token for some resources gets no board.
         (None, Some(name), _) => Some(format!("api/{name}")),
         (_, _, Some(view)) => Some(format!("metrics_view/{view}")),
         _ => None,
