@@ -1,0 +1,161 @@
+// What one run of a chart may cost. Vega has no bounds of its own: each of its operators asks here before it runs, and tells what it made.
+
+import { expressionFunction, Operator, Transform, transforms } from "vega";
+import { expressionInterpreter } from "vega-interpreter";
+import { Undrawable } from "./answer";
+import { sizeOf } from "./expressions";
+
+/** The longest that one run may take, in milliseconds. */
+const MOST_MS = 3_000;
+/** The most parts of expressions that one run evaluates. */
+const MOST_COST = 20_000_000;
+/** The most rows that any step of a chart may have. */
+const MOST_ROWS = 100_000;
+/** The longest text that an expression makes. */
+const MOST_TEXT = 10_000;
+/** The most parts that a chart is split into: lines, small charts. */
+const MOST_FACETS = 500;
+/** Steps that make many rows of few, or take far longer than their rows, with the rows that they may have. */
+const SLOW: Record<string, number> = { impute: 1_000, loess: 2_000, regression: MOST_ROWS, density: 10_000, kde: 5_000, quantile: 2_000 };
+
+/** What is left for one run. */
+interface Budget {
+  stamp: number;
+  end: number;
+  cost: number;
+}
+const budgets = new WeakMap<object, Budget>();
+/** That of the chart that runs now: charts run one after the other. */
+let current: Budget = { stamp: -1, end: Infinity, cost: Infinity };
+
+const tooMuch = (what: string) => new Undrawable(`This chart is not drawn: ${what}.`);
+
+function check(): void {
+  if (current.cost < 0) throw tooMuch("its expressions cost too much");
+  if (performance.now() > current.end) throw tooMuch(`it took more than ${MOST_MS / 1_000} seconds`);
+}
+
+/** Takes a cost from the budget. */
+function spend(cost: number): void {
+  current.cost -= cost;
+  if (current.cost < 0) check();
+}
+
+/** A step of a chart, as far as bounds need it. */
+interface Step {
+  value: unknown;
+  evaluate(this: Step, pulse: Pulse): unknown;
+}
+
+/** What runs through the steps of a chart: `stamp` counts its runs. */
+interface Pulse {
+  stamp: number;
+  dataflow: object;
+  source?: unknown[];
+  add?: unknown[];
+}
+
+function begin({ dataflow, stamp }: Pulse): void {
+  let budget = budgets.get(dataflow);
+  if (!budget || budget.stamp !== stamp) {
+    budget = { stamp, end: performance.now() + MOST_MS, cost: MOST_COST };
+    budgets.set(dataflow, budget);
+  }
+  current = budget;
+  check();
+}
+
+function judgeRows(rows: unknown[] | undefined): void {
+  if (rows && rows.length > MOST_ROWS) throw tooMuch(`one of its steps has ${rows.length.toLocaleString()} rows`);
+}
+
+const judgeText = (text: unknown): void => {
+  if (typeof text === "string" && text.length > MOST_TEXT) throw tooMuch("one of its texts is too long");
+};
+
+let isBounded = false;
+/** Sets the bounds, once for all charts. */
+export function bound(): void {
+  if (isBounded) return;
+  isBounded = true;
+  for (const { prototype } of [Operator, Transform] as unknown as { prototype: Step }[]) {
+    const evaluate = prototype.evaluate;
+    prototype.evaluate = function (pulse) {
+      begin(pulse);
+      const slow = Object.entries(SLOW).find(([name]) => transforms[name] && this instanceof (transforms[name] as unknown as new () => object));
+      if (slow && (pulse.source?.length ?? 0) > slow[1]) throw tooMuch(`“${slow[0]}” is for ${slow[1].toLocaleString()} rows at most`);
+      const made = evaluate.call(this, pulse) as Partial<Pulse> | undefined;
+      judgeRows(made?.source);
+      judgeRows(made?.add);
+      judgeText(this.value);
+      return made;
+    };
+  }
+  const facet = (transforms.facet as unknown as { prototype: { value: object; subflow: (...all: unknown[]) => unknown } }).prototype;
+  const subflow = facet.subflow;
+  facet.subflow = function (...all) {
+    check();
+    if (Object.keys(this.value).length > MOST_FACETS) throw tooMuch(`it has more than ${MOST_FACETS} lines or small charts`);
+    return subflow.apply(this, all);
+  };
+  boundFunctions();
+}
+
+const lengthOf = (value: unknown): number => (typeof value === "string" || Array.isArray(value) ? value.length : 0);
+
+/** Functions of expressions whose cost grows with what they are given. */
+function boundFunctions(): void {
+  type Called = (this: unknown, ...all: unknown[]) => unknown;
+  // The types of Vega know neither `this` nor that one argument asks for the function.
+  const get = expressionFunction as unknown as (name: string) => Called | undefined;
+  const set = expressionFunction as unknown as (name: string, called: Called) => void;
+  const paying = (name: string, called: Called | undefined) => {
+    if (!called) return;
+    set(name, function (...all) {
+      spend(all.reduce<number>((sum, one) => sum + lengthOf(one), 0));
+      return called.apply(this, all);
+    });
+  };
+  for (const name of ["join", "indexof", "lastindexof", "reverse", "sort", "slice", "pluck", "extent", "replace", "truncate", "merge"]) paying(name, get(name));
+  paying("split", (text, ...rest) => String(text).split(...(rest as [string, number])));
+  const sequence = get("sequence");
+  set("sequence", function (...all) {
+    const [start, stop, step] = (all.length < 2 ? [0, all[0], 1] : [all[0], all[1], all[2] ?? 1]).map(Number) as [number, number, number];
+    const count = Math.ceil((stop - start) / step);
+    if (count > MOST_ROWS / 10) throw tooMuch("a sequence of an expression is too long");
+    spend(Math.max(count, 0) * 10);
+    return sequence?.apply(this, all);
+  });
+  for (const name of ["format", "timeFormat", "utcFormat"]) {
+    const format = get(name);
+    set(name, function (...all) {
+      if (typeof all[1] === "string" && (all[1].length > 200 || /\d{3}/.test(all[1]))) throw tooMuch("a format is too wide");
+      return format?.apply(this, all);
+    });
+  }
+}
+
+/** An expression as Vega hands it to its interpreter. */
+interface Expression {
+  ast?: object;
+  channels?: Record<string, { ast: object }>;
+}
+type Maker = (context: unknown, expression: Expression) => (...all: unknown[]) => unknown;
+
+/** Vega's interpreter, which runs expressions without `eval`; each run of one is paid for. */
+export const interpreter = Object.fromEntries(
+  Object.entries(expressionInterpreter as unknown as Record<string, Maker>).map(([name, make]): [string, Maker] => [
+    name,
+    (context, expression) => {
+      const run = make.call(expressionInterpreter, context, expression);
+      const size = expression.ast ? sizeOf(expression.ast) : Object.values(expression.channels ?? {}).reduce((sum, { ast }) => sum + sizeOf(ast), 0);
+      return (...all) => {
+        spend(size);
+        const made = run(...all);
+        judgeText(made);
+        if (name === "encode") judgeText((all[0] as { text?: unknown }).text);
+        return made;
+      };
+    },
+  ]),
+);
