@@ -25,12 +25,17 @@ function compressed(): Plugin {
 const program = process.env.WATERSHED ?? "http://127.0.0.1:7437";
 const proxy = Object.fromEntries(["/v1", "/problems", "/openapi.json"].map((path) => [path, { target: program }]));
 
+/** Parts of Vega that no chart of Vega-Lite here needs: maps, forces, trees, clouds of words. They would be a tenth of it. */
+const UNUSED = ["vega-geo", "vega-force", "vega-hierarchy", "vega-wordcloud", "vega-crossfilter", "vega-label"];
+const nothing = join(import.meta.dirname, "src/screens/canvas/charts/nothing.ts");
+
 export default defineConfig({
   plugins: [svelte(), compressed()],
   // The service says below which path it stands.
   base: "./",
   // No file becomes an address of its own content: the policy of the page refuses those of scripts.
   build: { modulePreload: { polyfill: false }, assetsInlineLimit: 0, target: "es2023" },
+  resolve: { alias: Object.fromEntries(UNUSED.map((name) => [name, nothing])) },
   worker: { format: "es" },
   server: { proxy },
 });

@@ -31,6 +31,8 @@ export interface Across {
   /** A row for each place and series, in the order of places; those that are missing have no value. */
   rows: Row[];
   isTime: boolean;
+  /** Where the axis of times begins and ends. */
+  ends: [number, number] | undefined;
   /** True if the dimension goes up, and the measure goes along. */
   isLying: boolean;
   notes: string[];
@@ -95,7 +97,7 @@ export function across(ground: Ground, keys: string[] = ["y"]): Across {
     }
   }
   const chosen = x.sort === "words" ? x : by?.sort === "words" ? by : undefined;
-  return { answer, x, y, along, up, colour, by, series, places, rows: drawn, isTime, isLying, notes, chosen, pick: byRow(chosen, rows) };
+  return { answer, x, y, along, up, colour, by, series, places, rows: drawn, isTime, ends: isTime ? [Math.min(...(places as number[])), Math.max(...(places as number[]))] : undefined, isLying, notes, chosen, pick: byRow(chosen, rows) };
 }
 
 function seriesOf({ palette }: Ground, { by, measures, colour, rows, notes }: { by: Field | undefined; measures: Field[]; colour: Channel; rows: unknown[][]; notes: string[] }): Series[] {
@@ -157,16 +159,18 @@ export function stacked({ rows, series }: Across, isShare: boolean): void {
 }
 
 /** Gives bars over time their beginnings and ends: buckets with some room, shared by bars that stand beside each other. */
-export function spread({ rows, x, series, places }: Across, isBeside: boolean): void {
+export function spread(found: Across, isBeside: boolean): void {
+  const { rows, x, series, places } = found;
   const times = places as number[];
-  const steps = times.slice(1).map((time, place) => time - times[place]!);
-  const least = Math.min(...steps, Infinity);
+  const least = Math.min(...times.slice(1).map((time, place) => time - times[place]!), Infinity);
+  const lengthOf = (start: number) => (x.grain ? endOf(start, x.grain) - start : Number.isFinite(least) ? least : 86_400_000);
   for (const row of rows) {
     const start = row.x as number;
-    const whole = x.grain ? endOf(start, x.grain) - start : Number.isFinite(least) ? least : 86_400_000;
+    const whole = lengthOf(start);
     const [count, slot] = isBeside ? [series.length, row.slot as number] : [1, 0];
     const wide = (whole * 0.84) / count;
     row.x = start + whole * 0.08 + wide * slot;
     row.x2 = (row.x as number) + wide;
   }
+  if (found.ends) found.ends[1] += lengthOf(found.ends[1]);
 }

@@ -16,8 +16,11 @@ export const MOST_POINTS = 10_000;
 /** The most characters of a value or a title in a chart; the table has all of them. */
 const MOST_LETTERS = 60;
 
-/** Words of a project, made short and harmless. */
-export const words = (text: string): string => visible(cut(text, MOST_LETTERS)).replaceAll("\n", " ") + (text.length > MOST_LETTERS ? "…" : "");
+/** Words of a project, made short and harmless. Vega keeps words as keys of plain objects, which have names of their own: a space more is seen by nobody. */
+export function words(text: string): string {
+  const shown = visible(cut(text, MOST_LETTERS)).replaceAll("\n", " ") + (text.length > MOST_LETTERS ? "…" : "");
+  return shown in {} ? `${shown} ` : shown;
+}
 
 /** A column that a chart draws. */
 export interface Field {

@@ -134,7 +134,7 @@ export function timeAxis(field: Field, { title, isTitled, angle }: Channel, time
 export function namesAxis(title: string, { title: own, isTitled, angle }: Channel, names: string[], width: number, isLying: boolean): Loose {
   const longest = Math.max(...names.map((name) => name.length), 1);
   const fits = Math.min(longest, 22) * 7 * names.length < width;
-  return { title: isTitled ? (own ?? title) : null, labelAngle: angle ?? (isLying || fits ? 0 : -40) };
+  return { title: isTitled ? (own ?? title) : null, labelAngle: angle ?? (isLying || fits ? 0 : -40), labelOverlap: names.length * 16 > width, ...(isLying || fits ? {} : { labelLimit: 90 }) };
 }
 
 /** The legend of a chart's colours; none for one colour. */

@@ -25,8 +25,8 @@ const TEXTS = "length join indexof lastindexof slice reverse sort parseFloat par
 const FORMATS = "format timeFormat utcFormat timeParse utcParse monthFormat monthAbbrevFormat dayFormat dayAbbrevFormat watershedNumber watershedTime";
 const VALUES = "if isArray isBoolean isDate isDefined isNumber isObject isString isValid isTuple toBoolean toDate toNumber toString extent inrange lerp pluck peek span merge clampRange sequence";
 const COLOURS = "rgb hsl lab hcl luminance contrast gradient";
-/** What Vega-Lite itself writes for scales and selections. */
-const VEGA = "flush scale invert domain range bandwidth bandspace copy data indata inScope intersect item group view xy x y modify vlSelectionTest vlSelectionIdTest vlSelectionTuples vlSelectionResolve panLinear panLog panPow panSymlog zoomLinear zoomLog zoomPow zoomSymlog";
+/** What Vega and Vega-Lite themselves write for scales and selections; texts of authors that ask for what changes data are refused before. */
+const VEGA = "flush setdata scale invert domain range bandwidth bandspace copy data indata inScope intersect item group view xy x y modify vlSelectionTest vlSelectionIdTest vlSelectionTuples vlSelectionResolve panLinear panLog panPow panSymlog zoomLinear zoomLog zoomPow zoomSymlog";
 const CALLED = new Set([MATHS, TIMES, TEXTS, FORMATS, VALUES, COLOURS, VEGA].flatMap((names) => names.split(" ")));
 
 /** Properties that lead out of the chart, or to what makes functions. */

@@ -93,6 +93,8 @@ const RULES: Record<string, Rule> = {
   tickCount: ticks,
   sequence: count,
   keyvals: (value) => (Array.isArray(value) ? list(MOST_STEPS)(value, {}) : count(value, {})),
+  bins: (value) => (Array.isArray(value) ? list(MOST_STEPS)(value, {}) : "only a list is taken"),
+  binned: (_, parent) => (parent.step === undefined ? undefined : "bins of rows take no step"),
   maxbins: fixed(MOST_STEPS),
   minsteps: fixed(MOST_STEPS),
   maxsteps: fixed(MOST_STEPS),

@@ -11,8 +11,8 @@ function turned(encoding: Loose, isLying: boolean): Loose {
 }
 
 /** The axis of the dimension. */
-export function dimensionAxis({ isTime, isLying, x, along, places }: Across, { width, height }: Ground, isBand: boolean): Loose {
-  if (isTime) return { field: "x", type: "temporal", scale: { type: "utc", nice: false }, axis: timeAxis(x, along, places as number[], isLying ? height : width) };
+export function dimensionAxis({ isTime, ends, isLying, x, along, places }: Across, { width, height }: Ground, isBand: boolean): Loose {
+  if (isTime) return { field: "x", type: "temporal", scale: { type: "utc", nice: false, ...(ends ? { domainMin: ends[0], domainMax: ends[1] } : {}) }, axis: timeAxis(x, along, places as number[], isLying ? height : width) };
   const names = places as string[];
   return { field: "x", type: "nominal", sort: null, scale: { domain: names, ...(isBand ? { paddingInner: 0.2, paddingOuter: 0.1 } : { type: "point", padding: 0.3 }) }, axis: namesAxis(x.title, along, names, width, isLying) };
 }
@@ -53,14 +53,14 @@ export function lines(ground: Ground): Chart {
   const spec = framed(ground, {
     data: { values: rows },
     layer: [
-      { mark: path, encoding: encoding({ ...(isArea ? { y2: { field: "y0" } } : {}), order: pathOrder(found.isTime) }) },
+      { mark: path, encoding: encoding(isArea ? { y2: { field: "y0" }, order: { value: null } } : { order: pathOrder(found.isTime) }) },
       { mark: { type: "point", filled: true, size: 30, invalid: "filter", cursor: found.chosen ? "pointer" : "default" }, encoding: encoding({ opacity: { condition: { test: "datum.lone", value: 1 }, value: 0 }, tooltip: { field: "tip", type: "nominal" } }) },
     ],
   });
   return { spec, notes, summary: said(found, isArea ? "area chart" : "line chart", by ? ` and ${by.title}` : ""), pick: found.pick };
 }
 
-/** Lines over names follow the order of the rows, which is that of the axis. */
+/** Lines over names follow the order of the rows, which is that of the axis. Areas always do: by a field of their order each place would be an area. */
 const pathOrder = (isTime: boolean): Loose => (isTime ? { field: "x", type: "quantitative" } : { value: null });
 
 /** Bars: beside each other, on top of each other, or as shares. */

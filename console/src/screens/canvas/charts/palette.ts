@@ -27,11 +27,20 @@ export interface Palette {
 /** Variables of style sheets, as an element has them. */
 export function paletteOf(element: HTMLElement): Palette {
   const style = getComputedStyle(element);
-  // A canvas knows no variables: an element says what they come to.
+  // A canvas knows no variables: an element says what they come to. A pixel makes it red, green and blue, which is all that Vega can mix.
   const probe = element.appendChild(document.createElement("i"));
+  const pixel = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
+  const mixable = (colour: string) => {
+    if (!pixel) return colour;
+    pixel.clearRect(0, 0, 1, 1);
+    pixel.fillStyle = colour;
+    pixel.fillRect(0, 0, 1, 1);
+    const [red = 0, green = 0, blue = 0, alpha = 0] = pixel.getImageData(0, 0, 1, 1).data;
+    return alpha === 255 ? `rgb(${red}, ${green}, ${blue})` : `rgba(${red}, ${green}, ${blue}, ${(alpha / 255).toFixed(3)})`;
+  };
   const read = (value: string) => {
     probe.style.setProperty("color", value);
-    return getComputedStyle(probe).color;
+    return mixable(getComputedStyle(probe).color);
   };
   const has = (name: string) => style.getPropertyValue(name).trim() !== "";
   const first = (...names: string[]) => read(`var(${names.find(has) ?? names.at(-1)})`);
@@ -54,7 +63,10 @@ export function paletteOf(element: HTMLElement): Palette {
     line: read("var(--line)"),
     ground,
     font: style.fontFamily,
-    colour: (text) => safe(text, (one) => CSS.supports("color", one)),
+    colour: (text) => {
+      const said = safe(text, (one) => CSS.supports("color", one));
+      return said === undefined ? undefined : mixable(said);
+    },
   };
   probe.remove();
   return palette;

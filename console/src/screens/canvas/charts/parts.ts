@@ -57,10 +57,11 @@ export function slices(ground: Ground): Chart {
   });
   const names = parts.map(({ name }) => name);
   const inner = typeof properties.innerRadius === "number" ? properties.innerRadius : renderer === "donut_chart" ? 50 : 0;
-  const radius = Math.max(Math.min(width, height) / 2 - 24, 24);
+  // The legend takes its room first.
+  const radius = "max(min(width, height) / 2 - 4, 8)";
     const arcs = {
     data: { values: rows },
-    mark: { type: "arc", outerRadius: radius, innerRadius: (radius * Math.min(Math.max(inner, 0), 95)) / 100, cursor: by ? "pointer" : "default" },
+    mark: { type: "arc", outerRadius: { expr: radius }, innerRadius: { expr: `${Math.min(Math.max(inner, 0), 95) / 100} * ${radius}` }, cursor: by ? "pointer" : "default" },
     encoding: {
       theta: { field: "v", type: "quantitative", stack: true },
       order: { field: "slot", type: "quantitative" },

@@ -31,7 +31,7 @@ export const isOwn = (renderer: string): boolean => renderer === "vega_lite" || 
 /** Returns the chart of a renderer; throws `Undrawable` with the reason where there is none. */
 export function chartOf(ground: Ground): Chart {
   const made = Object.hasOwn(KINDS, ground.renderer) ? KINDS[ground.renderer] : undefined;
-  if (!made) throw new Undrawable(`No chart is called “${words(ground.renderer)}”.`);
+  if (!made) throw new Undrawable(`No chart is called “${words(ground.renderer).trim()}”.`);
   if (ground.answers.length > 0 && ground.answers.every(({ rows }) => rows.length === 0)) throw new Undrawable("No rows: there is nothing to draw.");
   const chart = made(ground);
   if (ground.answers.some(({ truncated }) => truncated)) chart.notes.push("There are more rows than the answer holds.");
