@@ -128,7 +128,8 @@ export interface Hooks {
 
 /** Puts a chart into an element. Returns what takes it away. */
 export async function show({ chart, view, onFail }: Ready, into: HTMLElement, { pick, tell, fail }: Hooks): Promise<() => void> {
-  view.tooltip((_, event, __, value) => tell(told(value), (event as MouseEvent).clientX, (event as MouseEvent).clientY));
+  // A chart that ends takes its tooltip away, and has no event to say.
+  view.tooltip((_, event: MouseEvent | null, __, value) => tell(event ? told(value) : "", event?.clientX ?? 0, event?.clientY ?? 0));
   view.addEventListener("click", (_, item) => {
     const datum: unknown = item?.datum;
     const found = typeof datum === "object" && datum !== null ? chart.pick(datum as Record<string, unknown>) : undefined;

@@ -100,7 +100,7 @@ const RULES: Record<string, Rule> = {
   maxsteps: fixed(MOST_STEPS),
   steps: (value) => (Array.isArray(value) ? list(MOST_STEPS)(value, {}) : fixed(MOST_STEPS)(value, {})),
   order: (value, parent) => (parent.regression === undefined ? undefined : fixed(10)(value, {})),
-  step: (value, parent) => (parent.quantile === undefined ? number(MOST_SIZE)(value, {}) : typeof value === "number" && value >= 1 / MOST_STEPS ? undefined : "it is too small"),
+  step: (value, parent) => (parent.quantile === undefined || (typeof value === "number" && value >= 1 / MOST_STEPS) ? undefined : "it is too small"),
   fold: list(MOST_STEPS / 10),
   flatten: list(MOST_STEPS / 10),
   transform: list(MOST_TRANSFORMS),
