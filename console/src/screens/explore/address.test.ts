@@ -51,3 +51,12 @@ test("a click includes a value, takes it away again, and moves it from what is e
   ]);
   expect(toggled([{ sort: "contains", field: "origin", isNot: false, text: "J" }], "origin", "JFK", false)).toHaveLength(2);
 });
+
+test("a board's words are its variables, its tabs and the conditions of its file; an explore has none of them", () => {
+  const words = "range=P4W&let.country=DE&let.note=&tab.more=By+hour&filters=none&is.origin=JFK";
+  const view = read(new URLSearchParams(words), "canvas");
+  expect(view).toMatchObject({ variables: { country: "DE", note: "" }, tabs: { more: "By hour" }, isBare: true, unread: [] });
+  expect(write(view).toString()).toBe(words);
+  expect(read(new URLSearchParams(words)).unread).toEqual(["let.country=DE", "let.note=", "tab.more=By hour", "filters=none"]);
+  expect(read(new URLSearchParams("view=pivot&by=origin&let.__proto__=x&let.=x&filters=all"), "canvas").unread).toHaveLength(5);
+});

@@ -1,4 +1,4 @@
-// The view of an explore as its address has it: `range=P4W&is.origin=JFK`, one readable word each.
+// The view of an explore or a board as its address has it: `range=P4W&is.origin=JFK`, one readable word each.
 
 import { GRAINS, isZone, type Grain } from "./format/time";
 
@@ -13,7 +13,10 @@ export type Mode = (typeof MODES)[number];
 export const RANKS = ["value", "share", "change"] as const;
 export type Rank = (typeof RANKS)[number];
 
-/** What is looked at. What is absent is as the file of the explore has it. */
+/** The kinds of what is looked at. */
+export type Kind = "explore" | "canvas";
+
+/** What is looked at. What is absent is as the file has it. */
 export interface View {
   mode: Mode;
   range?: string;
@@ -32,6 +35,11 @@ export interface View {
   /** Fields of the pivot: names, or `name:grain`. */
   rows: string[];
   columns: string[];
+  /** Values of a board's variables by their names, and the tab that is open by its group. */
+  variables: Record<string, string>;
+  tabs: Record<string, string>;
+  /** True if the conditions that a board's file begins with are taken away. */
+  isBare: boolean;
   /** Words of the address that can't be read. */
   unread: string[];
 }
@@ -41,6 +49,9 @@ export const MOST_FILTERS = 40;
 export const MOST_VALUES = 200;
 export const LONGEST = 500;
 
+/** Words that one kind alone has. */
+const OF_EXPLORES = ["view", "grain", "rank", "order", "by", "sort", "measures", "dimensions", "rows", "columns"];
+const OF_BOARDS = ["let", "tab", "filters"];
 const SIGNS = ["is", "not", "empty", "filled", "has", "lacks", "of"];
 const GROUPS = /^(.+?)\s*(?:([<>])\s*(-?[\d.]+(?:e[+-]?\d+)?)|:\s*(-?[\d.]+(?:e[+-]?\d+)?)\.\.(-?[\d.]+(?:e[+-]?\d+)?))$/i;
 
@@ -50,10 +61,11 @@ export const isNumber = (text: string): boolean => /^-?\d+(\.\d+)?(e[+-]?\d+)?$/
 const list = (text: string): string[] => [...new Set(text.split(",").filter(Boolean))].slice(0, 64);
 
 /** Reads a view. Whatever can't be read is named, and the rest holds. */
-export function read(words: URLSearchParams): View {
-  const view: View = { mode: "overview", rank: "value", isAscending: false, filters: [], rows: [], columns: [], unread: [] };
+export function read(words: URLSearchParams, kind: Kind = "explore"): View {
+  const view: View = { mode: "overview", rank: "value", isAscending: false, filters: [], rows: [], columns: [], variables: {}, tabs: {}, isBare: false, unread: [] };
+  const others = kind === "explore" ? OF_BOARDS : OF_EXPLORES;
   for (const [key, value] of words) {
-    if (value.length > LONGEST || !take(view, key, value)) view.unread.push(`${key}=${value}`.slice(0, 80));
+    if (value.length > LONGEST || others.includes(key.split(".", 1)[0]!) || !take(view, key, value)) view.unread.push(`${key}=${value}`.slice(0, 80));
   }
   return view;
 }
@@ -62,6 +74,8 @@ export function read(words: URLSearchParams): View {
 function take(view: View, key: string, value: string): boolean {
   const at = key.indexOf(".");
   if (at > 0 && SIGNS.includes(key.slice(0, at))) return filter(view, key.slice(0, at), key.slice(at + 1), value);
+  if (key.startsWith("let.")) return named(view.variables, key.slice(4), value);
+  if (key.startsWith("tab.")) return named(view.tabs, key.slice(4), value);
   switch (key) {
     case "view":
       return one(MODES, value, (mode) => (view.mode = mode));
@@ -72,6 +86,9 @@ function take(view: View, key: string, value: string): boolean {
     case "order":
       view.isAscending = value === "ascending";
       return value === "ascending" || value === "descending";
+    case "filters":
+      view.isBare = value === "none";
+      return view.isBare;
     case "zone":
       if (isZone(value)) view.zone = value;
       return view.zone === value;
@@ -90,6 +107,13 @@ function take(view: View, key: string, value: string): boolean {
     default:
       return false;
   }
+}
+
+/** Keeps a value by a name, of which there are not too many. */
+function named(among: Record<string, string>, name: string, value: string): boolean {
+  if (!name || name === "__proto__" || Object.keys(among).length >= MOST_FILTERS) return false;
+  among[name] = value;
+  return true;
 }
 
 function one<T extends string>(among: readonly T[], value: string, set: (value: T) => void): boolean {
@@ -133,6 +157,9 @@ export function write(view: View): URLSearchParams {
   for (const key of ["measures", "dimensions"] as const) if (view[key]) words.append(key, view[key].join(","));
   say("rows", view.rows.join(","));
   say("columns", view.columns.join(","));
+  for (const [name, value] of Object.entries(view.variables)) words.append(`let.${name}`, value);
+  for (const [name, value] of Object.entries(view.tabs)) say(`tab.${name}`, value);
+  if (view.isBare) say("filters", "none");
   for (const one of view.filters) {
     if (one.sort === "contains") say(`${one.isNot ? "lacks" : "has"}.${one.field}`, one.text);
     else if (one.sort === "groups") say(`of.${one.field}`, `${one.measure}${one.op === "between" ? `:${one.low}..${one.high}` : one.op + one.low}`);

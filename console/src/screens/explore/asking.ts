@@ -1,7 +1,8 @@
-// Questions as the service takes them: in turn, through the explore, and without the fields that the viewer may not see.
+// Questions as the service takes them: in turn, through an explore or a canvas, and without the fields that the viewer may not see.
 
 import { problemOf, type Schemas } from "../../api";
 import type { Service } from "../../service";
+import type { Once } from "./once";
 import type { Query, Question } from "./questions";
 import { Queue } from "./queue";
 
@@ -19,19 +20,31 @@ export interface Told {
   left: Map<string, string>;
 }
 
-/** A source of answers for one explore, as one viewer. */
+/** What the questions of one page share, whatever views they go to. */
+export interface Together {
+  /** Turns of questions. */
+  queue?: Queue;
+  /** Answers that equal questions have in common. */
+  once?: Once<Told>;
+  /** Told how many questions are open. */
+  open?: (change: 1 | -1) => void;
+}
+
+/** A source of answers of one view, as one viewer. */
 export class Asking {
-  private readonly queue = new Queue();
+  private readonly queue: Queue;
 
   constructor(
     private readonly service: Service,
-    readonly explore: string,
+    /** Explore or canvas whose rules apply too, as `kind/name`. */
+    readonly through: string,
     readonly view: string,
     /** E-mail of the user as whom an admin looks. */
     readonly as: string | undefined,
-    /** Told how many questions are open. */
-    private readonly open: (change: 1 | -1) => void = () => {},
-  ) {}
+    private readonly together: Together = {},
+  ) {
+    this.queue = together.queue ?? new Queue();
+  }
 
   get headers(): Record<string, string> {
     return this.as ? { "watershed-view-as": this.as } : {};
@@ -40,17 +53,20 @@ export class Asking {
     return `metrics/${encodeURIComponent(this.view)}/query`;
   }
   /** The body of a request. */
-  form({ query, limit }: Question): Schemas["MetricsQueryForm"] {
-    return { query: query as Record<string, unknown>, limit, through: `explore/${this.explore}` } as Schemas["MetricsQueryForm"];
+  form({ query, limit, sql, where }: Question): Schemas["MetricsQueryForm"] {
+    const form: Partial<Schemas["MetricsQueryForm"]> = sql === undefined ? { query: query as Record<string, unknown> } : { sql };
+    return { ...form, ...(where ? { where } : {}), limit, through: this.through } as Schemas["MetricsQueryForm"];
   }
 
   /** Asks. A measure or dimension that is refused is left out, and the rest asked for again. */
   async ask(question: Question, signal: AbortSignal): Promise<Told> {
-    this.open(1);
+    const { once, open } = this.together;
+    open?.(1);
     try {
-      return await this.whole(question, signal);
+      if (!once) return await this.whole(question, signal);
+      return await once.run(JSON.stringify([this.view, this.as, question]), signal, (shared) => this.whole(question, shared));
     } finally {
-      this.open(-1);
+      open?.(-1);
     }
   }
 
@@ -76,7 +92,7 @@ export class Asking {
 
   /** Asks for the bounds of time. */
   bounds(signal: AbortSignal): Promise<Schemas["MetricsBoundsDocument"]> {
-    const path = `metrics/${encodeURIComponent(this.view)}/bounds?through=${encodeURIComponent(`explore/${this.explore}`)}`;
+    const path = `metrics/${encodeURIComponent(this.view)}/bounds?through=${encodeURIComponent(this.through)}`;
     return this.queue.run(signal, () => this.service.get(path, signal, this.headers));
   }
 }

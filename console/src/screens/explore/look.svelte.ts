@@ -1,52 +1,99 @@
-// What is looked at: an explore, through the eyes of one viewer, as the address says.
+// What is looked at: fields of a view, or of several, as the address and its viewer's policies leave them.
 
 import { createContext } from "svelte";
-import { problemOf, type ProblemDocument, type Schemas } from "../../api";
+import type { ProblemDocument, Schemas } from "../../api";
 import { cut, SHOWN, visible } from "../../parts/text";
 import { go, place } from "../../router";
 import type { Service } from "../../service";
-import { read, write, type View } from "./address";
-import { Asking } from "./asking";
-import { declaredOf, type Declared, type Field } from "./declared";
+import { read, write, type Kind, type View } from "./address";
+import type { Answer, Asking } from "./asking";
+import type { Declared, Field } from "./declared";
 import type { Column } from "./format";
 import { grainsOf, proposed } from "./grains";
 import { instant, type Grain } from "./format/time";
 import type { Frame, Order, Query } from "./questions";
 
-type Resource = Schemas["ResourceDocument"];
 type Bounds = Schemas["MetricsBoundsDocument"];
 
-/** Fields of one question that finds out what a viewer may see. */
-const PROBED = 30;
-
-export class Look {
-  declared = $state.raw<Declared>();
-  problem = $state.raw<ProblemDocument>();
-  bounds = $state.raw<Bounds>();
+/** What all that is looked at on one page has in common. */
+export class Shared {
   /** The user as whom an admin looks. */
   as = $state<string>();
   /** Counts what makes all answers old: a build behind the view that a person has taken note of. */
   round = $state(0);
-  /** The range that the service made of the present one. */
-  span = $state.raw<{ range: Schemas["MetricsRange"]; compared: Schemas["MetricsRange"] | undefined; of: string }>();
   /** The instant under the cursor of all charts, in milliseconds. */
   cursor = $state<number>();
-
   /** Questions without an answer yet. */
   pending = $state(0);
   /** Counts changes of the author's colours, for what is drawn and not styled. */
   paints = $state(0);
+}
 
-  private columns = $state.raw(new Map<string, Column>());
-  private loading: AbortController | undefined;
-  asking = $state.raw<Asking>();
+/** Where the values of a field are asked for. */
+export interface Source {
+  asking: Asking | undefined;
+  frame: Frame;
+  allMeasures: Field[];
+}
+
+export abstract class Look {
+  declared = $state.raw<Declared>();
+  problem = $state.raw<ProblemDocument>();
+  bounds = $state.raw<Bounds>();
+  /** The range that the service made of the present one. */
+  span = $state.raw<{ range: Schemas["MetricsRange"]; compared: Schemas["MetricsRange"] | undefined; of: string }>();
+  protected columns = $state.raw(new Map<string, Column>());
+  /** Where answers come from, once that is known. */
+  protected from = $state.raw<Asking>();
 
   constructor(
-    private readonly service: Service,
+    protected readonly service: Service,
+    readonly kind: Kind,
     readonly name: string,
+    readonly shared = new Shared(),
   ) {}
 
-  view = $derived(read(place.url.searchParams));
+  /** Reads what is declared. */
+  abstract load: () => Promise<void>;
+  /** Looks as somebody else: nothing of what was shown before stays. */
+  abstract lookAs(email: string | undefined): void;
+
+  get as(): string | undefined {
+    return this.shared.as;
+  }
+  get round(): number {
+    return this.shared.round;
+  }
+  set round(round: number) {
+    this.shared.round = round;
+  }
+
+  /** Where parts of the page ask; none while nothing may be asked. */
+  get asking(): Asking | undefined {
+    return this.from;
+  }
+  /** Where the values of a field are asked for. */
+  of(_field: string): Source {
+    return this;
+  }
+  /** True if a person may set filters. */
+  get mayFilter(): boolean {
+    return true;
+  }
+  /** Fields whose filter is always shown, and those without which nothing is asked. */
+  get pinned(): { field: Field; isRequired: boolean }[] {
+    return [];
+  }
+  /** The conditions that the file begins with, for people. */
+  get beginnings(): string[] {
+    return [];
+  }
+  /** The condition in SQL that the file begins with; empty for none. */
+  get begun(): string {
+    return "";
+  }
+
+  view = $derived.by(() => read(place.url.searchParams, this.kind));
 
   /** Changes the view, and with it the address. */
   change = (patch: { [Key in keyof View]?: View[Key] | undefined }): void => {
@@ -55,71 +102,6 @@ export class Look {
     const words = write(next).toString();
     go(place.url.pathname + (words ? `?${words}` : ""));
   };
-
-  /** Reads what is declared, and finds out what the viewer may see of it. */
-  load = async (): Promise<void> => {
-    this.loading?.abort();
-    const { signal } = (this.loading = new AbortController());
-    [this.problem, this.span, this.cursor] = [undefined, undefined, undefined];
-    try {
-      const explore = await this.resource("explore", this.name, signal);
-      const view = (explore.result as { metrics_view?: string } | null)?.metrics_view ?? (explore.spec as { metrics_view?: string } | undefined)?.metrics_view;
-      if (!view) {
-        const { code = "never-built", message = "The explore does not compile.", hint = "Its page has the findings." } = explore.error ?? {};
-        this.problem = { type: "", title: code, status: 0, code, detail: message, hint: hint ?? "", retryable: false };
-        return;
-      }
-      const asking = new Asking(this.service, this.name, view, this.as, (change) => (this.pending += change));
-      const [of, bounds] = await Promise.all([this.resource("metrics_view", view, signal).catch(() => undefined), asking.bounds(signal)]);
-      const declared = declaredOf({ explore, view: of ?? {} }, bounds.time_dimension ?? undefined);
-      const columns = await this.probe(asking, declared, signal);
-      if (signal.aborted) return;
-      // What the viewer may not see is nowhere on the page.
-      const isSeen = ({ name }: Field) => columns.has(name);
-      const seen = { ...declared, measures: declared.measures.filter(isSeen), dimensions: declared.dimensions.filter(isSeen) };
-      [this.bounds, this.declared, this.columns, this.asking] = [bounds, seen, columns, asking];
-    } catch (error) {
-      if (!signal.aborted) this.problem = problemOf(error);
-    }
-  };
-
-  stop = (): void => this.loading?.abort();
-
-  /** Looks as somebody else: nothing of what was shown before stays. */
-  lookAs(email: string | undefined): void {
-    [this.as, this.declared, this.asking, this.bounds] = [email, undefined, undefined, undefined];
-    this.columns = new Map();
-    void this.load();
-  }
-
-  /** A resource with its spec, as whoever is signed in has it: also an admin who looks as somebody, whose fields the answers tell. */
-  private async resource(kind: string, name: string, signal: AbortSignal): Promise<Resource> {
-    const path = this.service.pathOf({ kind, name });
-    try {
-      return await this.service.get<Resource>(`${path}?include=spec`, signal);
-    } catch (error) {
-      if (problemOf(error).status !== 403) throw error;
-    }
-    return this.service.get<Resource>(path, signal, this.as ? { "watershed-view-as": this.as } : undefined);
-  }
-
-  /** Asks for all fields over no rows: the answer has the columns of those that the viewer may see. */
-  private async probe(asking: Asking, { measures, dimensions, time }: Declared, signal: AbortSignal): Promise<Map<string, Column>> {
-    const found = new Map<string, Column>();
-    const ask = async (query: Query) => {
-      const { answer, left } = await asking.ask({ query: { ...query, where: { val: false } }, limit: 1 }, signal);
-      for (const column of answer.columns) found.set(column.name, column);
-      // A measure that needs more than its place here may well be seen.
-      for (const [name, code] of left) if (code !== "not-allowed") found.set(name, { name, display_name: "", role: "measure", type: "" });
-    };
-    const asked: Promise<void>[] = [];
-    for (let at = 0; at < dimensions.length; at += PROBED) asked.push(ask({ dimensions: dimensions.slice(at, at + PROBED).map(({ name }) => name) }));
-    for (let at = 0; at < measures.length; at += PROBED) asked.push(ask({ ...(time ? { dimensions: [time] } : {}), measures: measures.slice(at, at + PROBED).map(({ name }) => name) }));
-    const results = await Promise.allSettled(asked);
-    const failed = results.find((one) => one.status === "rejected");
-    if (failed && (results.every((one) => one.status === "rejected") || problemOf(failed.reason).at?.code !== "not-allowed")) throw failed.reason;
-    return found;
-  }
 
   private seen(fields: Field[] | undefined): Field[] {
     return (fields ?? []).flatMap((field) => {
@@ -148,6 +130,10 @@ export class Look {
   });
   /** The zone in which times are shown: days of a calendar have none. */
   clock = $derived.by(() => (this.columns.get(this.time ?? "")?.type.toUpperCase() === "DATE" ? "UTC" : this.zone));
+  /** Takes note of the range that the service made of the words of a question. */
+  resolve({ time_range: range, comparison_time_range: compared }: Answer, { time_range: words, time_zone: zone }: Query): void {
+    if (range) this.span = { range, compared: compared ?? undefined, of: `${words}${zone}` };
+  }
   private isRange = (range: string) => !this.declared || this.declared.allowsCustom || this.declared.ranges.some((one) => one.range === range);
   range = $derived.by(() => {
     if (!this.declared?.time) return undefined;
@@ -178,7 +164,7 @@ export class Look {
   idle = $derived.by(() => this.view.filters.filter((one) => !this.knows(one.field) || (one.sort === "groups" && !this.allMeasures.some(({ name }) => name === one.measure))));
   private knows = (field: string) => this.allDimensions.some(({ name }) => name === field);
   frame = $derived.by(
-    (): Frame => ({ range: this.range, zone: this.zone, compare: this.compare, filters: this.view.filters.filter((one) => !this.idle.includes(one)), types: this.types }),
+    (): Frame => ({ range: this.range, zone: this.zone, compare: this.compare, filters: this.mayFilter ? this.view.filters.filter((one) => !this.idle.includes(one)) : [], types: this.types, where: this.begun }),
   );
   /** Measures that can be computed without neighbouring groups. */
   plain = $derived.by(() => this.measures.filter(({ needs }) => needs.length === 0));

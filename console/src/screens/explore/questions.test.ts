@@ -49,9 +49,9 @@ test("a leaderboard is not narrowed by the values that are chosen in it", () => 
 });
 
 test("a pivot without columns has its totals in the same answer", () => {
-  expect(pivot(frame(), ["a"], [], ["n"], "body", undefined, 0, 10).query).toMatchObject({ totals: true, sort: [{ name: "a" }] });
-  expect(pivot(frame(), ["a"], ["b"], ["n"], "body", undefined, 0, 10).query).toMatchObject({ pivot_on: ["b"], dimensions: ["a", "b"] });
-  expect(pivot(frame(), ["a"], ["b"], ["n"], "row", undefined, 20, 1).query).toEqual({ dimensions: ["b"], measures: ["n"], pivot_on: ["b"], time_range: "P4W", time_zone: "UTC" });
+  expect(pivot(frame(), { rows: ["a"], columns: [], measures: ["n"] }, "body", undefined, 0, 10).query).toMatchObject({ totals: true, sort: [{ name: "a" }] });
+  expect(pivot(frame(), { rows: ["a"], columns: ["b"], measures: ["n"] }, "body", undefined, 0, 10).query).toMatchObject({ pivot_on: ["b"], dimensions: ["a", "b"] });
+  expect(pivot(frame(), { rows: ["a"], columns: ["b"], measures: ["n"] }, "row", undefined, 20, 1).query).toEqual({ dimensions: ["b"], measures: ["n"], pivot_on: ["b"], time_range: "P4W", time_zone: "UTC" });
 });
 
 test("a grain is not below the smallest, nor does it make too many buckets", () => {
@@ -95,7 +95,7 @@ test("a field that a viewer may not see is left out, with all that is computed o
       return place < 0 ? Promise.resolve({ columns: [], rows: [] }) : Promise.reject(refuse(`measures[${place}]: "secret" may not be seen`));
     },
   } as unknown as Service;
-  const asking = new Asking(service, "e", "v", "ada@example.org");
+  const asking = new Asking(service, "explore/e", "v", "ada@example.org");
   const { left } = await asking.ask({ ...figures(frame({ compare: "-1P" }), ["n", "secret"]), limit: 1 }, new AbortController().signal);
   expect([...left]).toEqual([["secret", "not-allowed"]]);
   expect(JSON.stringify(bodies.at(-1))).not.toContain("secret");

@@ -14,15 +14,17 @@ export const FORMS = {
 } as const;
 export type Form = keyof typeof FORMS;
 
-/** The query as `watershed metrics --query` reads it. */
-export function queryText(asking: Asking, { query, limit }: Question): string {
+/** The query as `watershed metrics --query` reads it; the whole request where SQL stands in it or beside it. */
+export function queryText(asking: Asking, question: Question): string {
+  const { query, limit, sql, where } = question;
+  if (sql !== undefined || where) return JSON.stringify(asking.form(question), undefined, 2);
   return JSON.stringify({ metrics_view: asking.view, ...query, limit }, undefined, 2);
 }
 
 /** A question for all rows that its part shows a page of. */
-export function whole({ query }: Question): Question {
-  const { offset: _, ...rest } = query;
-  return { query: rest, limit: MOST };
+export function whole(question: Question): Question {
+  const { offset: _, ...rest } = question.query;
+  return { ...question, query: rest, limit: MOST };
 }
 
 /** Characters with which a cell is a formula to a program of sheets. */

@@ -19,7 +19,7 @@ export class Tile {
 
   /** Asks, unless the same is under way or was answered in this round. */
   ask(asking: Asking, question: Question | undefined, round: number): void {
-    const key = JSON.stringify([question, asking.as, asking.explore, round]);
+    const key = JSON.stringify([question, asking.as, asking.through, asking.view, round]);
     if (key === this.last) return;
     this.stop();
     if (!question) return;
