@@ -8,6 +8,9 @@ export const screenPage = (screen: Screen) => place.href([place.instance, screen
 /** The explores of a project, and one of them. */
 export const EXPLORES = "explores";
 export const explorePage = (name?: string) => place.href([place.instance, EXPLORES, ...(name === undefined ? [] : [name])]);
+/** The boards of a project, and one of them. */
+export const CANVASES = "canvases";
+export const canvasPage = (name?: string) => place.href([place.instance, CANVASES, ...(name === undefined ? [] : [name])]);
 /** The page of questions in SQL, with one filled in. */
 export const SQL = "sql";
 export const sqlPage = (question?: string) => place.href([place.instance, SQL]) + (question === undefined ? "" : `#q=${encodeURIComponent(question)}`);

@@ -16,6 +16,11 @@ test("colours of a theme are taken where they can be read, ours stay where not",
   expect([...coloursOf(null, "light", rgb)]).toEqual([]);
 });
 
+test("scales, borders and cards of a theme are taken too, by the names that they had before", () => {
+  const theme = { light: { card: "#fafafa", "surface-hover": "#333333", border: "#cccccc", "color-sequential-1": "#fdfdfd", "color-sequential-9": "#003300", "color-diverging-11": "#aa0000", "color-qualitative-24": "#553300", "fg-primary": "#767676" } };
+  expect(Object.fromEntries(coloursOf(theme, "light", rgb))).toEqual({ "--card": "#fafafa", "--line": "#cccccc", "--sequential-0": "#fdfdfd", "--sequential-8": "#003300", "--diverging-10": "#aa0000", "--line-23": "#553300" });
+});
+
 test("what is more than a colour is none", () => {
   for (const text of ["url(https://example.org)", "red; background: url(x)", "var(--bg)", "env(x)", "image-set('x')", "rgb(0,0,0) url(x)", "expression(1)", "x".repeat(200), 7, null]) expect(safe(text, () => true), String(text)).toBeUndefined();
   for (const text of ["red", "#abc", "0b6e99", "rgb(1 2 3 / 50%)", "hsl(120deg, 10%, 20%)", "oklch(0.5 0.1 20)"]) expect(safe(text, () => true), text).toBeDefined();

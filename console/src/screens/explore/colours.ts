@@ -18,8 +18,27 @@ const MAPPED: [string, string, number][] = [
   ["fg-primary", "--text", 4.5],
   ["fg-muted", "--muted", 4.5],
   ["fg-accent", "--accent", 4.5],
-  ...Array.from({ length: 7 }, (_, place): [string, string, number] => [`color-qualitative-${place + 1}`, `--line-${place}`, 3]),
+  ["border", "--line", 1],
+  ...scale("color-qualitative", "--line", 24, 3),
+  // Steps of a scale are told from each other, and not from the ground.
+  ...scale("color-sequential", "--sequential", 9, 1),
+  ...scale("color-diverging", "--diverging", 11, 1),
 ];
+
+function scale(name: string, ours: string, count: number, least: number): [string, string, number][] {
+  return Array.from({ length: count }, (_, place) => [`${name}-${place + 1}`, `${ours}-${place}`, least]);
+}
+
+/** Grounds of parts of the page, with ours that they stand for. */
+const GROUNDS = [
+  ["surface-subtle", "--subtle"],
+  ["surface-card", "--card"],
+  ["surface-muted", "--surface"],
+  ["surface-hover", "--hover"],
+] as const;
+
+/** Names that variables had before. */
+const OLD: Record<string, string> = { foreground: "fg-primary", "muted-foreground": "fg-muted", "accent-foreground": "fg-accent", surface: "surface-background", card: "surface-card", muted: "surface-muted", background: "surface-subtle" };
 
 function luminance(rgb: Rgb): number {
   const [red = 0, green = 0, blue = 0] = rgb.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
@@ -46,7 +65,9 @@ const block = (value: unknown): Theme => (typeof value === "object" && value !==
 export function coloursOf(theme: unknown, ground: "light" | "dark", rgb: (colour: string) => Rgb | undefined): Map<string, string> {
   const all = block(theme);
   const old = { primary: all.primary_color, secondary: all.secondary_color };
-  const said = { ...old, ...block(all[ground]) } as Theme;
+  const own = block(all[ground]);
+  const renamed = Object.entries(OLD).map(([before, now]) => [now, own[before]] as const);
+  const said = { ...old, ...Object.fromEntries(renamed.filter(([, value]) => value !== undefined)), ...own } as Theme;
   const found = new Map<string, string>();
   const colour = (name: string) => {
     const text = safe(said[name], (text) => rgb(text) !== undefined);
@@ -54,14 +75,22 @@ export function coloursOf(theme: unknown, ground: "light" | "dark", rgb: (colour
   };
   const ours = OURS[ground];
   let bg = rgb(ours["--bg"])!;
-  const own = colour("surface-background");
-  if (own && (["--text", "--muted", "--accent"] as const).every((name) => contrast(rgb(ours[name])!, own.rgb) >= 4.5)) {
-    bg = own.rgb;
-    found.set("--bg", own.text);
+  const isGround = (one: { rgb: Rgb } | undefined) => one && (["--text", "--muted", "--accent"] as const).every((name) => contrast(rgb(ours[name])!, one.rgb) >= 4.5);
+  const back = colour("surface-background");
+  if (back && isGround(back)) {
+    bg = back.rgb;
+    found.set("--bg", back.text);
+  }
+  const grounds = [bg];
+  for (const [name, variable] of GROUNDS) {
+    const one = colour(name);
+    if (!one || !isGround(one)) continue;
+    grounds.push(one.rgb);
+    found.set(variable, one.text);
   }
   for (const [name, variable, least] of MAPPED) {
     const one = colour(name);
-    if (one && contrast(one.rgb, bg) >= least) found.set(variable, one.text);
+    if (one && grounds.every((ground) => contrast(one.rgb, ground) >= least)) found.set(variable, one.text);
   }
   return found;
 }
@@ -82,7 +111,7 @@ export function lay(theme: unknown, selector: string): () => void {
   const rule = sheet.cssRules[sheet.insertRule(`${selector} {}`)] as CSSStyleRule;
   for (const name of new Set([...grounds.light.keys(), ...grounds.dark.keys()])) {
     const [light, dark] = [grounds.light.get(name), grounds.dark.get(name)];
-    rule.style.setProperty(name, `light-dark(${light ?? `var(${name}-light)`}, ${dark ?? `var(${name}-dark)`})`);
+    rule.style.setProperty(name, `light-dark(${light ?? `var(${name}-light, ${dark})`}, ${dark ?? `var(${name}-dark, ${light})`})`);
   }
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   return () => (document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== sheet));

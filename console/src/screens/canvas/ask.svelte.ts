@@ -1,0 +1,30 @@
+// Questions of the parts of a board: asked while they are in sight, and told to all that is seen of their view.
+
+import { untrack } from "svelte";
+import { over, type Question } from "../explore/questions";
+import type { Tile } from "../explore/tile.svelte";
+import type { Asked } from "./document";
+import type { Sight } from "./sight.svelte";
+import { conditionIn } from "./sql";
+
+/** Lays the time and the filters of a board over what a component asks. */
+export function questionOf({ frame }: Sight, { query, sql }: Asked, limit: number, compares = false): Question {
+  if (sql === null) return over(frame, query ?? {}, limit, { compares });
+  const where = conditionIn(frame);
+  return { query: {}, sql, limit, ...(where ? { where } : {}) };
+}
+
+/** Keeps a tile at its question. Called while a component is made. */
+export function ask(tile: Tile, sight: Sight, isSeen: () => boolean, question: () => Question | undefined): void {
+  $effect(() => {
+    const { asking, round } = sight;
+    const asked = question();
+    if (!asking || !asked || !isSeen()) tile.stop();
+    else tile.ask(asking, asked, round);
+  });
+  $effect(() => {
+    const { told, question: answered } = tile;
+    if (told && answered) untrack(() => sight.heard(told, answered.query));
+  });
+  $effect(() => tile.stop);
+}

@@ -1,0 +1,124 @@
+// A board, through the eyes of one viewer: its document, and what time and filters mean for each of its views.
+
+import { problemOf } from "../../api";
+import type { Service } from "../../service";
+import { Asking, type Told } from "../explore/asking";
+import type { Field } from "../explore/declared";
+import { Look, type Source } from "../explore/look.svelte";
+import { Once } from "../explore/once";
+import { Queue } from "../explore/queue";
+import { declaredBy } from "./declared";
+import type { BoardDocument } from "./document";
+import { Sight } from "./sight.svelte";
+
+export class Board extends Look {
+  document = $state.raw<BoardDocument>();
+  /** What is seen of each view, by its name. */
+  sights = $state.raw(new Map<string, Sight>());
+  /** True while another document is awaited. */
+  isLoading = $state(false);
+
+  private loading: AbortController | undefined;
+  private readonly once = new Once<Told>();
+  private readonly queue = new Queue();
+
+  constructor(service: Service, name: string) {
+    super(service, "canvas", name);
+  }
+
+  /** The values of variables that the address sets. */
+  values = $derived.by(() => JSON.stringify(this.view.variables));
+
+  load = async (): Promise<void> => {
+    this.loading?.abort();
+    const { signal } = (this.loading = new AbortController());
+    [this.problem, this.isLoading] = [undefined, true];
+    const words = this.values === "{}" ? "" : `?variables=${encodeURIComponent(this.values)}`;
+    try {
+      const headers: Record<string, string> = this.as ? { "watershed-view-as": this.as } : {};
+      const document = await this.service.get<BoardDocument>(`canvases/${encodeURIComponent(this.name)}/board${words}`, signal, headers);
+      if (!signal.aborted) this.show(document);
+    } catch (error) {
+      if (!signal.aborted) this.problem = problemOf(error);
+    }
+    if (!signal.aborted) this.isLoading = false;
+  };
+
+  stop = (): void => this.loading?.abort();
+
+  lookAs(email: string | undefined): void {
+    [this.shared.as, this.document, this.declared, this.bounds, this.span] = [email, undefined, undefined, undefined, undefined];
+    this.sights = new Map();
+    this.once.forget();
+    void this.load();
+  }
+
+  /** Asks anew for all that is shown. */
+  renew(): void {
+    this.once.forget();
+    this.shared.round += 1;
+    this.askBounds();
+  }
+
+  private show(document: BoardDocument): void {
+    const together = { queue: this.queue, once: this.once, open: (change: 1 | -1) => (this.shared.pending += change) };
+    const sights = new Map<string, Sight>();
+    for (const [name, view] of Object.entries(document.views)) {
+      const asking = new Asking(this.service, `canvas/${this.name}`, name, this.as, together);
+      const sight = this.sights.get(name) ?? new Sight(this.service, this, name);
+      sight.take(declaredBy(document, name, view), asking);
+      sights.set(name, sight);
+    }
+    [this.sights, this.document] = [sights, document];
+    const dimensions = new Map([...sights.values()].flatMap(({ allDimensions }) => allDimensions).reverse().map((field) => [field.name, field] as const));
+    const time = [...sights.values()].find(({ time }) => time)?.time;
+    const all = declaredBy(document, "", undefined);
+    this.declared = { ...all, time, dimensions: [...dimensions.values()].reverse() };
+    this.columns = new Map([...dimensions.values()].map(({ name, title, type }) => [name, { name, display_name: title, role: "dimension" as const, type }]));
+    this.askBounds();
+  }
+
+  /** Asks what times the data have: those of the first view that has any. */
+  private askBounds(): void {
+    const first = [...this.sights.values()].find(({ time }) => time);
+    void first?.asking?.bounds(new AbortController().signal).then((bounds) => (this.bounds = bounds), () => {});
+  }
+
+  of(field: string): Source {
+    const all = [...this.sights.values()];
+    return (all.find(({ allDimensions }) => allDimensions.some(({ name }) => name === field)) ?? all[0])?.values ?? this;
+  }
+
+  get mayFilter(): boolean {
+    return this.document?.filters.enable !== false;
+  }
+
+  get pinned(): { field: Field; isRequired: boolean }[] {
+    const { pinned = [], required = [] } = this.document?.filters ?? {};
+    const named = (names: string[], name: string) => names.some((one) => one.toLowerCase() === name.toLowerCase());
+    return this.allDimensions.filter(({ name }) => named(pinned, name) || named(required, name)).map((field) => ({ field, isRequired: named(required, field.name) }));
+  }
+
+  /** Fields without whose filter nothing is asked. */
+  missing = $derived.by(() => (this.mayFilter ? this.pinned.filter(({ field, isRequired }) => isRequired && !this.view.filters.some((one) => one.field === field.name)).map(({ field }) => field) : []));
+
+  get beginnings(): string[] {
+    const filters = this.document?.defaults?.filters ?? {};
+    return [...new Set(Object.values(filters).filter((text) => typeof text === "string" && text.trim() !== ""))];
+  }
+
+  /** The condition that the file begins with, of one view. */
+  begunIn(view: string): string {
+    const text = this.view.isBare ? "" : this.document?.defaults?.filters?.[view];
+    return typeof text === "string" ? text : "";
+  }
+
+  /** Words of the address that mean nothing on this board. */
+  strange = $derived.by(() => {
+    const { document, view } = this;
+    if (!document) return this.unread;
+    const known = new Set(document.variables.map(({ name }) => name));
+    const variables = Object.entries(view.variables).filter(([name]) => !known.has(name)).map(([name, value]) => `let.${name}=${value}`);
+    return [...this.unread, ...variables, ...(this.mayFilter ? [] : view.filters.map(({ field }) => `is.${field}`))];
+  });
+}

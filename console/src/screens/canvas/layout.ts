@@ -1,0 +1,40 @@
+// Where components stand: lines of twelve columns.
+
+import type { Item } from "./document";
+
+/** The columns of a line. */
+const COLUMNS = 12;
+
+/** A line of items with their widths in columns, which need not be whole. */
+export interface Line {
+  items: { item: Item; width: number; place: number }[];
+  /** Columns that nothing stands in. */
+  rest: number;
+}
+
+/** Cuts items into lines: a width that does not fit any more begins the next one, and those that are not said share what is left. */
+export function linesOf(items: Item[]): Line[] {
+  const lines: { item: Item; place: number; said: number }[][] = [];
+  let left = 0;
+  items.forEach((item, place) => {
+    const said = Math.min(Math.max(Math.floor(item.width) || 0, 0), COLUMNS);
+    const least = Math.max(said, 1);
+    if (lines.length === 0 || left < least) {
+      lines.push([]);
+      left = COLUMNS;
+    }
+    left -= least;
+    lines.at(-1)!.push({ item, place, said });
+  });
+  return lines.map((line) => {
+    const taken = line.reduce((sum, { said }) => sum + said, 0);
+    const open = line.filter(({ said }) => said === 0).length;
+    const share = open > 0 ? (COLUMNS - taken) / open : 0;
+    return { items: line.map(({ item, place, said }) => ({ item, place, width: said || share })), rest: open > 0 ? 0 : COLUMNS - taken };
+  });
+}
+
+/** The columns of a line as style sheets have them. */
+export function columnsOf({ items, rest }: Line): string {
+  return [...items.map(({ width }) => width), ...(rest > 0 ? [rest] : [])].map((width) => `minmax(0, ${width}fr)`).join(" ");
+}

@@ -1,0 +1,58 @@
+// An author's text as elements that hold nothing but words, lists, tables, links that say where they lead, and pictures that are in the text.
+
+import DOMPurify from "dompurify";
+import { Marked } from "marked";
+import { cut, MOST, visible } from "../../parts/text";
+import { targetOf } from "../explore/link";
+import { pictureOf } from "./pictures";
+
+const TAGS = "a b blockquote br code del div em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s span strong sub sup table tbody td th thead tr ul".split(" ");
+const RULES = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ["href", "src", "alt", "title", "start", "align"], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false, RETURN_DOM_FRAGMENT: true } as const;
+
+const marked = new Marked({
+  gfm: true,
+  // The page has its own first heading.
+  walkTokens: (token) => {
+    if (token.type === "heading") token.depth = Math.min(token.depth + 1, 6);
+  },
+});
+
+/** Returns a text in markdown as elements. */
+export function proseOf(text: string): DocumentFragment {
+  const html = marked.parse(visible(cut(text, MOST)), { async: false });
+  const made = DOMPurify.sanitize(html, { ...RULES, ALLOWED_TAGS: [...TAGS], ALLOWED_ATTR: [...RULES.ALLOWED_ATTR] });
+  // Signs that steer a page may have come as entities.
+  const walker = document.createTreeWalker(made, NodeFilter.SHOW_ALL);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node instanceof Text) node.data = visible(node.data);
+    else if (node instanceof Element) for (const { name, value } of [...node.attributes]) if (name === "alt" || name === "title") node.setAttribute(name, visible(value));
+  }
+  made.querySelectorAll("img").forEach(hang);
+  made.querySelectorAll("a").forEach(lead);
+  return made;
+}
+
+/** Leaves a picture that is in the text itself; any other is a link to it. */
+function hang(image: HTMLImageElement): void {
+  const address = image.getAttribute("src") ?? "";
+  if (pictureOf(address)) return;
+  const link = document.createElement("a");
+  link.setAttribute("href", address);
+  link.textContent = image.alt || "picture";
+  image.replaceWith(link);
+}
+
+/** Makes a link one that says where it leads; what leads nowhere on the web is its words. */
+function lead(link: HTMLAnchorElement): void {
+  const address = link.getAttribute("href") ?? "";
+  const target = targetOf(address);
+  if (!target) {
+    link.replaceWith(...link.childNodes, address && !address.startsWith("#") && !/^\w*script:/i.test(address.replace(/\s/g, "")) ? ` (${visible(cut(address, 200))})` : "");
+    return;
+  }
+  for (const { name } of [...link.attributes]) link.removeAttribute(name);
+  Object.assign(link, { href: target.href, target: "_blank", rel: "noopener noreferrer nofollow", title: visible(target.href) });
+  const place = document.createElement("bdi");
+  place.textContent = visible(target.place);
+  link.append(" ↗ ", place);
+}

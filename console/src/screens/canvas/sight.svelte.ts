@@ -1,0 +1,93 @@
+// What is seen of one view on a board: the time and the filters of the board, as far as the view has their fields.
+
+import type { Service } from "../../service";
+import { visible } from "../../parts/text";
+import type { Filter } from "../explore/address";
+import type { Answer, Asking, Told } from "../explore/asking";
+import type { Declared } from "../explore/declared";
+import type { Column } from "../explore/format";
+import { Look, type Source } from "../explore/look.svelte";
+import { probe } from "../explore/probe";
+import type { Query } from "../explore/questions";
+import type { Board } from "./board.svelte";
+
+export class Sight extends Look {
+  /** Names of fields whose types were asked for. */
+  private tried = $state.raw(new Set<string>());
+  /** Fields that filters name and whose types are not known yet. */
+  private untyped = $derived.by(() => this.allDimensions.filter(({ name, type }) => type === "" && !this.tried.has(name) && this.view.filters.some(({ field }) => field === name)));
+  private typing: AbortController | undefined;
+
+  constructor(
+    service: Service,
+    private readonly board: Board,
+    readonly metricsView: string,
+  ) {
+    super(service, "canvas", board.name, board.shared);
+  }
+
+  load = (): Promise<void> => this.board.load();
+  lookAs(email: string | undefined): void {
+    this.board.lookAs(email);
+  }
+
+  /** Takes what a document says of the view. */
+  take(declared: Declared, asking: Asking): void {
+    this.typing?.abort();
+    const kept = this.columns;
+    const column = (role: Column["role"]) => ({ name, title }: { name: string; title: string }): [string, Column] => [name, { ...{ type: kept.get(name)?.type ?? "" }, name, display_name: title, role }];
+    this.columns = new Map([...declared.dimensions.map(column("dimension")), ...declared.measures.map(column("measure"))]);
+    if (declared.time) this.columns.set(declared.time, column("dimension")({ name: declared.time, title: declared.time })[1]);
+    [this.declared, this.from] = [declared, asking];
+    void this.type();
+  }
+
+  /** Finds out the types of fields that the address names: a number is compared as one. */
+  async type(): Promise<void> {
+    const { from, untyped: dimensions } = this;
+    if (!from || dimensions.length === 0) return;
+    this.typing?.abort();
+    const { signal } = (this.typing = new AbortController());
+    const found = await probe(from, { dimensions, measures: [], time: undefined }, signal).catch(() => new Map<string, Column>());
+    if (signal.aborted) return;
+    this.learn([...found.values()]);
+    this.tried = new Set([...this.tried, ...dimensions.map(({ name }) => name)]);
+  }
+
+  /** Takes note of the types that an answer has. */
+  private learn(columns: Column[]): void {
+    const news = columns.filter(({ name, role, type }) => role === "dimension" && type !== "" && this.columns.get(name)?.type === "");
+    if (news.length > 0) this.columns = new Map([...this.columns, ...news.map(({ name, type }) => [name, { ...this.columns.get(name)!, type }] as const)]);
+  }
+
+  /** Takes note of what an answer tells of all others. */
+  heard({ answer }: Told, query: Query): void {
+    this.learn(answer.columns);
+    if (answer.time_range && query.time_range !== undefined) this.tell(answer, query);
+  }
+  private tell(answer: Answer, query: Query): void {
+    this.resolve(answer, query);
+    if (query.time_range === this.board.range) this.board.resolve(answer, query);
+  }
+
+  get asking(): Asking | undefined {
+    return this.board.missing.length > 0 || this.untyped.length > 0 ? undefined : this.from;
+  }
+  /** Where values of fields come from: also while the board waits for one to be chosen. */
+  get values(): Source {
+    return { asking: this.from, frame: this.frame, allMeasures: this.allMeasures };
+  }
+  get mayFilter(): boolean {
+    return this.board.mayFilter;
+  }
+  get begun(): string {
+    return this.board.begunIn(this.metricsView);
+  }
+
+  /** Names of what does not narrow what is asked of this view. */
+  deaf = $derived.by((): string[] => {
+    const titleOf = ({ field }: Filter) => this.board.allDimensions.find(({ name }) => name === field)?.title ?? visible(field);
+    const idle = this.mayFilter ? this.idle.filter((one) => !this.board.idle.includes(one)) : [];
+    return [...new Set(idle.map(titleOf)), ...(this.time || !this.board.time ? [] : ["time"])];
+  });
+}
