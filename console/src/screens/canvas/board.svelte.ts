@@ -11,6 +11,13 @@ import { declaredBy } from "./declared";
 import type { BoardDocument } from "./document";
 import { Sight } from "./sight.svelte";
 
+/** Fields of several views by their names, in the order of their first views. */
+function union(all: Field[][]): Field[] {
+  const found = new Map<string, Field>();
+  for (const field of all.flat()) if (!found.has(field.name)) found.set(field.name, field);
+  return [...found.values()];
+}
+
 export class Board extends Look {
   document = $state.raw<BoardDocument>();
   /** What is seen of each view, by its name. */
@@ -70,11 +77,10 @@ export class Board extends Look {
       sights.set(name, sight);
     }
     [this.sights, this.document] = [sights, document];
-    const dimensions = new Map([...sights.values()].flatMap(({ allDimensions }) => allDimensions).reverse().map((field) => [field.name, field] as const));
-    const time = [...sights.values()].find(({ time }) => time)?.time;
-    const all = declaredBy(document, "", undefined);
-    this.declared = { ...all, time, dimensions: [...dimensions.values()].reverse() };
-    this.columns = new Map([...dimensions.values()].map(({ name, title, type }) => [name, { name, display_name: title, role: "dimension" as const, type }]));
+    const all = [...sights.values()];
+    const [dimensions, measures] = [union(all.map(({ allDimensions }) => allDimensions)), union(all.map(({ allMeasures }) => allMeasures))];
+    this.declared = { ...declaredBy(document, "", undefined), time: all.find(({ time }) => time)?.time, dimensions, measures };
+    this.columns = new Map([...dimensions, ...measures].map(({ name, title, type }) => [name, { name, display_name: title, role: "dimension" as const, type }]));
     this.askBounds();
   }
 

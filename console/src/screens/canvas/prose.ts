@@ -2,6 +2,7 @@
 
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
+import { harmless } from "../../editor/markup";
 import { cut, MOST, visible } from "../../parts/text";
 import { targetOf } from "../explore/link";
 import { pictureOf } from "./pictures";
@@ -11,6 +12,8 @@ const RULES = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ["href", "src", "alt", "title"
 
 const marked = new Marked({
   gfm: true,
+  // Of elements that stand in the text only plain ones stay: a parser reports what others hold, even where nothing of it runs.
+  renderer: { html: ({ text }) => harmless(text) },
   // The page has its own first heading.
   walkTokens: (token) => {
     if (token.type === "heading") token.depth = Math.min(token.depth + 1, 6);

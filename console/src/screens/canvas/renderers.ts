@@ -30,6 +30,8 @@ export interface Renderer {
   isBare?: boolean;
   /** True if its name stands above it even where its author gives none. */
   isTitled?: boolean;
+  /** True if it says its name itself. */
+  saysName?: boolean;
 }
 
 const chart: Renderer = { draws: Drawn, least: 320, isTitled: true };
@@ -46,12 +48,11 @@ const ALL = new Map<string, Renderer>([
   ["text", prose],
   ["template", prose],
   ["image", { draws: Image, least: 80, isBare: true }],
-  ["select", { draws: Select, least: 48, isBare: true }],
-  ["switch", { draws: Switch, least: 48, isBare: true }],
+  ["select", { draws: Select, least: 48, isBare: true, saysName: true }],
+  ["switch", { draws: Switch, least: 48, isBare: true, saysName: true }],
 ]);
 const CHARTS = ["line_chart", "area_chart", "bar_chart", "stacked_bar", "stacked_bar_normalized", "combo_chart", "scatter_plot", "heatmap", "donut_chart", "pie_chart", "funnel_chart", "vega_lite", "custom_chart"];
 for (const name of CHARTS) ALL.set(name, chart);
 
 export const rendererOf = (name: string): Renderer | undefined => ALL.get(name);
 export const heightOf = (name: string): number => ALL.get(name)?.least ?? 64;
-export const isTitled = (name: string): boolean => ALL.get(name)?.isTitled ?? false;

@@ -87,7 +87,8 @@ export class Sight extends Look {
   /** Names of what does not narrow what is asked of this view. */
   deaf = $derived.by((): string[] => {
     const titleOf = ({ field }: Filter) => this.board.allDimensions.find(({ name }) => name === field)?.title ?? visible(field);
-    const idle = this.mayFilter ? this.idle.filter((one) => !this.board.idle.includes(one)) : [];
+    const nobodys = new Set(this.board.idle.map((one) => JSON.stringify(one)));
+    const idle = this.mayFilter ? this.idle.filter((one) => !nobodys.has(JSON.stringify(one))) : [];
     return [...new Set(idle.map(titleOf)), ...(this.time || !this.board.time ? [] : ["time"])];
   });
 }
