@@ -64,7 +64,7 @@ export class Board extends Look {
   renew(): void {
     this.once.forget();
     this.shared.round += 1;
-    this.askBounds();
+    this.bound();
   }
 
   private show(document: BoardDocument): void {
@@ -81,13 +81,17 @@ export class Board extends Look {
     const [dimensions, measures] = [union(all.map(({ allDimensions }) => allDimensions)), union(all.map(({ allMeasures }) => allMeasures))];
     this.declared = { ...declaredBy(document, "", undefined), time: all.find(({ time }) => time)?.time, dimensions, measures };
     this.columns = new Map([...dimensions, ...measures].map(({ name, title, type }) => [name, { name, display_name: title, role: "dimension" as const, type }]));
-    this.askBounds();
   }
 
-  /** Asks what times the data have: those of the first view that has any. */
-  private askBounds(): void {
-    const first = [...this.sights.values()].find(({ time }) => time);
-    void first?.asking?.bounds(new AbortController().signal).then((bounds) => (this.bounds = bounds), () => {});
+  /** Where the first view that has times is asked; none while nothing may be asked. */
+  get first(): Asking | undefined {
+    return [...this.sights.values()].find(({ time }) => time)?.asking;
+  }
+
+  /** Asks what times the data have. */
+  bound(): void {
+    const at = this.first;
+    void at?.bounds(new AbortController().signal).then((bounds) => this.first === at && (this.bounds = bounds), () => {});
   }
 
   of(field: string): Source {

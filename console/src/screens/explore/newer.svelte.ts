@@ -28,8 +28,10 @@ export class Newer {
   /** The versions of the files; empty until all are known. */
   private written = $derived.by(() => {
     void this.store.version;
-    const versions = this.behind.files()?.map(({ kind, name }) => this.store.get(kind, name)?.spec_version);
-    return versions?.every((version) => version !== undefined) ? versions.join() : "";
+    const all = this.behind.files()?.map(({ kind, name }) => this.store.get(kind, name));
+    if (!all?.every((one) => one !== undefined)) return "";
+    // What a board shows of its components follows their last good files.
+    return all.map(({ kind, spec_version: spec, state_version: state }) => (kind === "canvas" || kind === "component" ? `${spec}.${state}` : spec)).join();
   });
 
   constructor(
