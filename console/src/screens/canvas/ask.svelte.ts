@@ -1,17 +1,19 @@
 // Questions of the parts of a board: asked while they are in sight, and told to all that is seen of their view.
 
 import { untrack } from "svelte";
-import { over, type Question } from "../explore/questions";
+import { over, type Query, type Question } from "../explore/questions";
 import type { Tile } from "../explore/tile.svelte";
 import type { Asked } from "./document";
 import type { Sight } from "./sight.svelte";
-import { conditionIn } from "./sql";
+
+/** The query of a component without the name of its view, which stands in the path. */
+export function queryOf({ metrics_view: _, ...query }: Asked): Query {
+  return query;
+}
 
 /** Lays the time and the filters of a board over what a component asks. */
-export function questionOf({ frame }: Sight, { query, sql }: Asked, limit: number, compares = false): Question {
-  if (sql === null) return over(frame, query ?? {}, limit, { compares });
-  const where = conditionIn(frame);
-  return { query: {}, sql, limit, ...(where ? { where } : {}) };
+export function questionOf({ frame }: Sight, asked: Asked, limit: number, compares = false): Question {
+  return over(frame, queryOf(asked), limit, { compares });
 }
 
 /** Keeps a tile at its question. Called while a component is made. */

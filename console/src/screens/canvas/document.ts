@@ -1,18 +1,16 @@
 // A board as the service answers it: `GET canvases/NAME/board`.
 
-import type { ProblemDocument } from "../../api";
 import type { Query } from "../explore/questions";
 
-/** A query of a component: its JSON form, or SQL over its view. */
-export interface Asked {
-  query: Query | null;
-  sql: string | null;
+/** A query of a component, with the view that it asks. */
+export interface Asked extends Query {
   metrics_view: string;
 }
 
 export interface Component {
   state: "shown" | "withheld" | "broken";
-  problem: Pick<ProblemDocument, "code"> & { message: string; hint?: string | null } | null;
+  /** The reason why it can't be drawn. */
+  problem: string | null;
   display_name: string;
   description: string;
   subtitle: string;
@@ -62,7 +60,6 @@ export interface ViewOf {
 
 export interface Variable {
   name: string;
-  type: string;
   value: unknown;
 }
 

@@ -2,7 +2,7 @@
 
 import { titleOf } from "../explore/declared";
 import type { Look } from "../explore/look.svelte";
-import { axisName } from "../explore/questions";
+import { axisName, type Query } from "../explore/questions";
 import { cut, SHOWN, visible } from "../../parts/text";
 import type { Component } from "./document";
 
@@ -18,8 +18,7 @@ function listed(names: string[], look: Look | undefined): string {
 /** The name of a component for people: never empty. */
 export function nameOf({ display_name: said, renderer, queries }: Component, look: Look | undefined): string {
   if (said) return visible(cut(said, SHOWN));
-  const all = queries.map(({ query }) => query);
-  const names = <T>(of: (query: NonNullable<(typeof all)[number]>) => T[] | undefined) => [...new Set(all.flatMap((query) => (query && of(query)) ?? []))];
+  const names = (of: (query: Query) => string[] | undefined) => [...new Set(queries.flatMap((query) => of(query) ?? []))];
   const measures = listed(names((query) => query.measures?.map((one) => (typeof one === "string" ? one : one.name))), look);
   const dimensions = listed(names((query) => query.dimensions?.map(axisName)), look);
   return visible([measures, dimensions].filter(Boolean).join(" by ") || titleOf(renderer) || "A part without a name");

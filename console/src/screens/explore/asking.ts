@@ -53,9 +53,8 @@ export class Asking {
     return `metrics/${encodeURIComponent(this.view)}/query`;
   }
   /** The body of a request. */
-  form({ query, limit, sql, where }: Question): Schemas["MetricsQueryForm"] {
-    const form: Partial<Schemas["MetricsQueryForm"]> = sql === undefined ? { query: query as Record<string, unknown> } : { sql };
-    return { ...form, ...(where ? { where } : {}), limit, through: this.through } as Schemas["MetricsQueryForm"];
+  form({ query, limit, where }: Question): Schemas["MetricsQueryForm"] {
+    return { query: query as Record<string, unknown>, ...(where ? { where } : {}), limit, through: this.through } as Schemas["MetricsQueryForm"];
   }
 
   /** Asks. A measure or dimension that is refused is left out, and the rest asked for again. */

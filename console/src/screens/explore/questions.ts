@@ -29,8 +29,6 @@ export interface Query {
 export interface Question {
   query: Query;
   limit: number;
-  /** The query as SQL, in the place of its JSON form. */
-  sql?: string;
   /** A condition in SQL beside that of the query. */
   where?: string;
 }

@@ -14,10 +14,10 @@ export const FORMS = {
 } as const;
 export type Form = keyof typeof FORMS;
 
-/** The query as `watershed metrics --query` reads it; the whole request where SQL stands in it or beside it. */
+/** The query as `watershed metrics --query` reads it; the whole request where SQL stands beside it. */
 export function queryText(asking: Asking, question: Question): string {
-  const { query, limit, sql, where } = question;
-  if (sql !== undefined || where) return JSON.stringify(asking.form(question), undefined, 2);
+  const { query, limit, where } = question;
+  if (where) return JSON.stringify(asking.form(question), undefined, 2);
   return JSON.stringify({ metrics_view: asking.view, ...query, limit }, undefined, 2);
 }
 
