@@ -39,9 +39,9 @@ export function cells(table: string): string[][] {
   return lines.map((line) => line.slice(1, line.lastIndexOf("│")).split("┆").map((cell) => cell.trim()));
 }
 
-/** Asks the program for the table of a query, as somebody. */
+/** Asks the program for the table of a query, as somebody; through an explore, or what is named with its kind. */
 export async function told(program: Program, query: unknown, explore: string, as?: string): Promise<string[][]> {
-  const words = ["metrics", "--query", "-", "--format", "table", "--through", `explore/${explore}`, ...(as ? ["--as", as] : [])];
+  const words = ["metrics", "--query", "-", "--format", "table", "--through", explore.includes("/") ? explore : `explore/${explore}`, ...(as ? ["--as", as] : [])];
   return cells(await program.answer(JSON.stringify(query), ...words));
 }
 
