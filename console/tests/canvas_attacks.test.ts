@@ -1,14 +1,21 @@
 // Boards whose content attacks whoever looks at them, and boards too large to be asked for at once.
 
 import { expect, test } from "vitest";
-import { visit } from "./lib/browser.ts";
-import { asked, boardOf, component, document, readOut } from "./lib/boards.ts";
+import { FAILED_REQUEST, visit } from "./lib/browser.ts";
+import { asked, boardOf, boardDocument, component, readOut } from "./lib/boards.ts";
 import { settled } from "./lib/explore.ts";
-import { ATTACK, hostile } from "./lib/projects.ts";
+import { ATTACK, hostile, write } from "./lib/projects.ts";
 import { served } from "./lib/served.ts";
 import { standIn } from "./lib/stand_in.ts";
 
-served("a board that attacks whoever looks at it", hostile, (on) => {
+/** The hostile project, with a canvas through which its view may be asked. */
+function attacked(): string {
+  const project = hostile();
+  write(project, { "canvases/words.yaml": "type: canvas\nrows:\n  - items:\n      - kpi: {metrics_view: words, measure: n}\n" });
+  return project;
+}
+
+served("a board that attacks whoever looks at it", attacked, (on) => {
   /** Serves a document in the place of that of the program. */
   const serve = (made: (variables: Record<string, string>) => unknown) =>
     standIn(on.program.port, (asked, answer) => {
@@ -22,7 +29,7 @@ served("a board that attacks whoever looks at it", hostile, (on) => {
   const SAID = `# ${ATTACK}\n\n${ATTACK}\n\n[run](javascript:alert(1)) [run](java&#115;cript:alert(1)) <a href="javascript:alert(1)" onclick="alert(1)">run</a> [there](https://example.org/1 "a&#x202E;b") ![picture](https://example.org/2.png) ![own](data:image/svg+xml;base64,AAAA) &#x202E;turned <svg onload=alert(1)></svg> <iframe src="https://example.org"></iframe> <style>body{display:none}</style> <form action="https://example.org"><input name=a></form> <div style="background: url(https://example.org/3)" id="main">x</div>\n\n\`\`\`\n${ATTACK}\n\`\`\`\n\n| ${ATTACK.replaceAll("|", "")} |\n|---|\n| a |\n`;
   const named = { display_name: ATTACK, subtitle: ATTACK, description: ATTACK };
   const attack = (variables: Record<string, string> = {}) =>
-    document(
+    boardDocument(
       [["prose", "text"], ["kpi", "leaders"], ["table", "pivot"], ["select", "switch", "image", "picture"], ["unknown", "broken", "withheld", "gone"]],
       {
         prose: component("markdown", { content: SAID }, [], named),
@@ -71,14 +78,14 @@ served("a board that attacks whoever looks at it", hostile, (on) => {
     await page.getByRole("switch").check();
     await settled(page);
     expect(new URL(page.url()).searchParams.get("let.word")).toBe("true");
-    await leave(/^error: Failed to load resource/);
+    await leave(FAILED_REQUEST);
     other.close();
   });
 
   test("of 500 components asks for those in sight, and for equal ones once", async () => {
     const names = Array.from({ length: 500 }, (_, place) => `c${place}`);
     const kpi = (place: number) => component("kpi", { ...over, measure: "n", sparkline: "none" }, [{ measures: ["n"], where: { cond: { op: "neq", exprs: [{ name: "cell" }, { val: `=${Math.floor(place / 2)}` }] } } }]);
-    const other = await serve(() => document(names.map((name) => [name]), Object.fromEntries(names.map((name, place) => [name, kpi(place)]))));
+    const other = await serve(() => boardDocument(names.map((name) => [name]), Object.fromEntries(names.map((name, place) => [name, kpi(place)]))));
     const { page, leave } = await visit(`${other.home}ui/hostile`);
     const questions = asked(page);
     let [open, most] = [0, 0];
@@ -101,12 +108,25 @@ served("a board that attacks whoever looks at it", hostile, (on) => {
     other.close();
   });
 
-  test("is one page, and no code, where a document is nonsense", async () => {
-    const nonsense = await serve(() => ({ ...document([["a"]], { a: component("kpi", over, [{ measures: [7, null, {}], dimensions: "x" }]) }), time_ranges: [null, 7], defaults: 7 }));
-    const { page, leave } = await visit(boardOf(nonsense.home, "hostile", "words"));
-    await page.getByText("This can't be drawn").or(page.getByRole("alert")).first().waitFor();
-    expect(await page.locator("main section.frame").count()).toBe(1);
-    await leave(/^error: Failed to load resource/);
+  test("stands but for the parts whose settings are nonsense", async () => {
+    const parts = {
+      text: component("markdown", { content: { html: "<b>x</b>" } }),
+      table: component("table", { ...over, columns: { a: 7 } }, [{ dimensions: ["word"], measures: ["n"] }]),
+      kpi: component("kpi", { ...over, measure: [], sparkline: {} }, [{ measures: ["no such measure"] }]),
+      grain: component("pivot", over, [{ dimensions: [{ name: "day", grain: "fortnight" }], measures: ["n"] }]),
+      select: component("select", { options: { a: 1 }, label: 7 }, [], { output: 7 }),
+      image: component("image", { url: [], src: {} }),
+      chart: component("line_chart", { ...over, x: 7, y: [] }, [{ dimensions: ["word"], measures: ["n"] }]),
+      spec: component("vega_lite", { ...over, spec: "{" }, [{ dimensions: ["word"], measures: ["n"] }]),
+      good: component("kpi", { ...over, measure: "n" }, [{ measures: ["n"] }]),
+    };
+    const nonsense = await serve(() => boardDocument(Object.keys(parts).map((name) => [name]), parts));
+    const { page, leave } = await visit(boardOf(nonsense.home, "hostile", "words"), { viewport: { width: 1440, height: 4_000 } });
+    await settled(page);
+    expect(await page.locator("main section.frame").count()).toBe(Object.keys(parts).length);
+    await page.locator("[data-measure=n]").last().getByText("60").waitFor();
+    await page.getByText("It sets a variable that the board does not declare.").waitFor();
+    await leave(FAILED_REQUEST);
     nonsense.close();
   });
 });

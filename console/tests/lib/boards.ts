@@ -32,7 +32,7 @@ export function component(renderer: string, properties: Record<string, unknown>,
 }
 
 /** A document over the hostile project's view `words`. */
-export function document(rows: string[][], components: Record<string, unknown>, more: Record<string, unknown> = {}) {
+export function boardDocument(rows: string[][], components: Record<string, unknown>, more: Record<string, unknown> = {}) {
   const field = (name: string) => ({ name, display_name: "", description: "" });
   return {
     schema: "watershed.board/1",
