@@ -59,6 +59,9 @@ served("the boards of flights", boards, (on) => {
     await settled(page);
     expect(new URL(page.url()).searchParams.getAll("is.conditions")).toEqual([value]);
     await page.getByText("Not filtered by Weather, which its data do not have.").first().waitFor();
+    // The days end with the year, and the departures, by universal time, with the night after: each says its own.
+    await page.getByText("2013-01-01 to 2014-01-01 (UTC)").waitFor();
+    await part(page, "Flights").getByText("Its time is 2014-01-01 to 2015-01-01.").waitFor();
     await weather.click();
     await settled(page);
     expect(new URL(page.url()).search).toBe("?is.origin=JFK");

@@ -2,10 +2,12 @@
 
 import { problemOf } from "../../api";
 import type { Service } from "../../service";
-import { Asking, type Told } from "../explore/asking";
+import { Asking, type Answer, type Told } from "../explore/asking";
 import type { Field } from "../explore/declared";
+import type { Column } from "../explore/format";
 import { Look, type Source } from "../explore/look.svelte";
 import { Once } from "../explore/once";
+import type { Query } from "../explore/questions";
 import { Queue } from "../explore/queue";
 import { declaredBy } from "./declared";
 import type { BoardDocument } from "./document";
@@ -92,6 +94,12 @@ export class Board extends Look {
   bound(): void {
     const at = this.first;
     void at?.bounds(new AbortController().signal).then((bounds) => this.first === at && (this.bounds = bounds), () => {});
+  }
+
+  /** Says above the board what the range came to in its first view, by the clock of that view's times. */
+  say(answer: Answer, query: Query, time: Column | undefined): void {
+    this.resolve(answer, query);
+    if (time && this.columns.get(time.name)?.type !== time.type) this.columns = new Map([...this.columns, [time.name, time]]);
   }
 
   of(field: string): Source {

@@ -3,9 +3,10 @@
 import type { Service } from "../../service";
 import { visible } from "../../parts/text";
 import type { Filter } from "../explore/address";
-import type { Answer, Asking, Told } from "../explore/asking";
+import type { Asking, Told } from "../explore/asking";
 import type { Declared } from "../explore/declared";
 import type { Column } from "../explore/format";
+import { span } from "../explore/format/time";
 import { Look, type Source } from "../explore/look.svelte";
 import { probe } from "../explore/probe";
 import type { Query } from "../explore/questions";
@@ -63,12 +64,17 @@ export class Sight extends Look {
   /** Takes note of what an answer tells of all others. */
   heard({ answer }: Told, query: Query): void {
     this.learn(answer.columns);
-    if (answer.time_range && query.time_range !== undefined) this.tell(answer, query);
-  }
-  private tell(answer: Answer, query: Query): void {
+    // A query may have a time of its own.
+    if (query.time_range !== this.range) return;
     this.resolve(answer, query);
-    if (query.time_range === this.board.range) this.board.resolve(answer, query);
+    if (this.board.first === this.from) this.board.say(answer, query, this.columns.get(this.time ?? ""));
   }
+
+  /** What the range of the board comes to in this view, where that is another time than the bar above says. */
+  ownTime = $derived.by(() => {
+    const [own, said] = [this.span && span(this.span.range, this.clock), this.board.span && span(this.board.span.range, this.board.clock)];
+    return own !== said && this.span?.of === this.board.span?.of ? own : undefined;
+  });
 
   get asking(): Asking | undefined {
     return this.board.missing.length > 0 || this.untyped.length > 0 ? undefined : this.from;
