@@ -21,6 +21,7 @@ use watershed_proto::{
     Message as _, Value,
 };
 
+use super::front::{STATEMENTS, statements, words};
 use super::metrics::{MetricsError, Offered, Question, Seen, Views};
 use super::viewer::{Rules, Viewer};
 use super::{condition, rendered};
@@ -451,8 +452,6 @@ fn may_filter(seen: &Seen, sql: &str, now: Timestamp) -> bool {
     query.is_some_and(|query| plan::plan(&seen.view, &seen.policy, &query, &Bounds::at(now)).is_ok())
 }
 
-/// Settings that have queries in SQL, which are sent as JSON instead.
-const STATEMENTS: [&str; 2] = ["metrics_sql", "sql"];
 /// Settings that are their author's words.
 const PROSE: [&str; 3] = ["title", "description", "content"];
 
@@ -480,23 +479,6 @@ fn names_one(names: &[String], key: &str, value: &Value) -> bool {
             Some(Of::Map(map)) => map.fields.iter().any(|(key, value)| names_one(names, key, value)),
             _ => false,
         }
-}
-
-/// Returns the words of a text, as names are written without quotes.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
-    words.filter(|word| !word.is_empty())
-}
-
-/// Returns a component's queries in SQL.
-pub(super) fn statements(spec: &ComponentSpec) -> Vec<String> {
-    let properties = spec.renderer_properties.as_ref();
-    let value = properties.and_then(|all| all.get(STATEMENTS[0])).map(Json::from);
-    let text = |one: &Json| one.as_str().map(str::to_owned);
-    match &value {
-        Some(Json::Array(items)) => items.iter().filter_map(text).collect(),
-        one => one.iter().filter_map(text).collect(),
-    }
 }
 
 /// Returns the spec of a canvas that is in force.

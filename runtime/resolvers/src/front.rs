@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use watershed_compilers::Kind;
 use watershed_core::{Key, Row};
-use watershed_proto::{CanvasSpec, ComponentState, ExploreSpec, Fault, Message as _, SecurityRule};
+use watershed_proto::{
+    CanvasSpec, ComponentSpec, ComponentState, ExploreSpec, Fault, Message as _, SecurityRule,
+};
 
-use super::board;
 use super::error::MetricsError;
 use super::resources::Resources;
 
@@ -63,8 +65,8 @@ fn shows(row: &Row, view: &str, resources: &dyn Resources) -> bool {
         let state = ComponentState::decode(row.state.as_ref()?.as_ref()).ok()?;
         let is_own = state.metrics_view.eq_ignore_ascii_case(view);
         // Rules only restrict: a view that a text seems to name is no more open for it.
-        let names = |sql: &String| board::words(sql).any(|word| word.eq_ignore_ascii_case(view));
-        Some(is_own || board::statements(&state.valid_spec?).iter().any(names))
+        let names = |sql: &String| words(sql).any(|word| word.eq_ignore_ascii_case(view));
+        Some(is_own || statements(&state.valid_spec?).iter().any(names))
     };
     row.refs.iter().any(|reference| {
         let key = reference.key();
@@ -74,4 +76,24 @@ fn shows(row: &Row, view: &str, resources: &dyn Resources) -> bool {
             _ => false,
         }
     })
+}
+
+/// Settings that have queries in SQL, which are sent as JSON instead.
+pub(super) const STATEMENTS: [&str; 2] = ["metrics_sql", "sql"];
+
+/// Returns the words of a text, as names are written without quotes.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+    words.filter(|word| !word.is_empty())
+}
+
+/// Returns a component's queries in SQL.
+pub(super) fn statements(spec: &ComponentSpec) -> Vec<String> {
+    let properties = spec.renderer_properties.as_ref();
+    let value = properties.and_then(|all| all.get(STATEMENTS[0])).map(Json::from);
+    let text = |one: &Json| one.as_str().map(str::to_owned);
+    match &value {
+        Some(Json::Array(items)) => items.iter().filter_map(text).collect(),
+        one => one.iter().filter_map(text).collect(),
+    }
 }

@@ -1,46 +1,22 @@
-// A board as the service answers it: `GET canvases/NAME/board`.
+// A board as the service answers it: `GET canvases/NAME/board`, with the parts that its description leaves open.
 
+import type { Schemas } from "../../api";
 import type { Query } from "../explore/questions";
+
+type Told = Schemas["BoardDocument"];
 
 /** A query of a component, with the view that it asks. */
 export interface Asked extends Query {
   metrics_view: string;
 }
 
-export interface Component {
-  state: "shown" | "withheld" | "broken";
-  /** The reason why it can't be drawn. */
-  problem: string | null;
-  display_name: string;
-  description: string;
-  subtitle: string;
-  renderer: string;
-  properties: Record<string, unknown>;
-  metrics_view: string;
-  queries: Asked[];
-  input: unknown[];
-  output: unknown;
-}
-
+export type Component = Omit<Schemas["BoardComponent"], "queries"> & { queries: Asked[] };
 /** A component in its place. A width of 0 is not said. */
-export interface Item {
-  width: number;
-  component: string;
-}
-
+export type Item = Schemas["BoardItem"];
 /** A row of items, or a group of tabs. A height of 0 is not said. */
-export interface Row {
-  height: number;
-  items: Item[];
-  name: string;
-  tabs: Tab[];
-}
-
-export interface Tab {
-  name: string;
-  label: string;
-  rows: Row[];
-}
+export type Row = Schemas["BoardRow"];
+export type Tab = Schemas["BoardTab"];
+export type Variable = Schemas["BoardVariable"];
 
 interface Described {
   name: string;
@@ -58,28 +34,9 @@ export interface ViewOf {
   measures: (Described & { format_preset: string; format_d3: string; valid_percent_of_total: boolean })[];
 }
 
-export interface Variable {
-  name: string;
-  value: unknown;
-}
-
-export interface BoardDocument {
-  schema: string;
-  name: string;
-  display_name: string;
-  banner: string;
-  max_width: number;
-  gap_x: number;
-  gap_y: number;
-  theme: string;
-  embedded_theme: unknown;
-  allow_custom_time_range: boolean;
-  time_ranges: { range: string; comparison_offsets: { offset: string; range: string }[] }[];
-  time_zones: string[];
-  filters: { enable: boolean; pinned: string[]; required: string[] };
-  defaults: { time_range: string; comparison_mode: string; comparison_dimension: string; filters: Record<string, string> } | null;
-  variables: Variable[];
-  rows: Row[];
+export type BoardDocument = Omit<Told, "components" | "defaults" | "time_ranges" | "views"> & {
   components: Record<string, Component>;
+  defaults: { time_range: string; comparison_mode: string; comparison_dimension: string; filters: Record<string, string> } | null;
+  time_ranges: { range: string; comparison_offsets: { offset: string; range: string }[] }[];
   views: Record<string, ViewOf>;
-}
+};
