@@ -72,7 +72,7 @@ export class Sight extends Look {
 
   /** What the range of the board comes to in this view, where that is another time than the bar above says. */
   ownTime = $derived.by(() => {
-    const [own, said] = [this.span && span(this.span.range, this.clock), this.board.span && span(this.board.span.range, this.board.clock)];
+    const [own, said] = [this.span && span(this.span.range, this.zone), this.board.span && span(this.board.span.range, this.board.zone)];
     return own !== said && this.span?.of === this.board.span?.of ? own : undefined;
   });
 
