@@ -49,6 +49,7 @@ served("the managed things of a lab", lab, (on) => {
     const { page, leave } = await visit(home(on.program.home, "lab"), { colorScheme: "dark", viewport: { width: 390, height: 900 } });
     await page.getByText("worker").first().waitFor();
     await find(page, "monday");
+    await page.getByRole("button", { name: "Set…" }).waitFor();
     // The part is broken outside: what boots it fails from now on.
     const pod = join(on.program.project, "lab/pod");
     const good = readFileSync(pod, "utf8");

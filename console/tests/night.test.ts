@@ -66,6 +66,8 @@ served("the night of a project with alerts and reports", stock, (on) => {
     const { page, leave } = await visit(home(on.program.home, "stock"), { colorScheme: "dark", viewport: { width: 390, height: 900 } });
     await page.getByText("low").first().waitFor();
     await find(page, "activity");
+    // Parts of a page are loaded when they are looked at: who stops the service before has a page that asks to be loaded anew.
+    await page.getByRole("button", { name: "Snooze low" }).waitFor();
     await on.program.stop();
     await page.locator("[data-line='old']").waitFor();
     await on.program.start();
