@@ -41,13 +41,16 @@ function fieldAt(answer: Answer, place: number): Field {
   const grain = GRAINS.find((one) => one === column.grain);
   const isMeasure = column.role === "measure" || column.role === "computed";
   const sort = isMeasure ? "measure" : grain || TIMES.test(column.type) ? "time" : "words";
-  const format = formatOf(column, answer.time_zone);
-  const label = sort === "time" ? labelOf(grain ?? (/^DATE$/i.test(column.type) ? "day" : "second"), answer.time_zone).long : undefined;
+  // Days of a calendar have no zone: each is read as its beginning in universal time.
+  const isDay = /^DATE$/i.test(column.type);
+  const zone = isDay ? "UTC" : answer.time_zone;
+  const format = formatOf(column, zone);
+  const label = sort === "time" ? labelOf(grain ?? (isDay ? "day" : "second"), zone).long : undefined;
   const text = (value: unknown): string => {
     const at = label && typeof value === "string" ? instant(value) : undefined;
     return words(label && at !== undefined ? label(at) : format(value));
   };
-  return { place, column, title: words(column.display_name || column.name), sort, grain, zone: answer.time_zone, text };
+  return { place, column, title: words(column.display_name || column.name), sort, grain, zone, text };
 }
 
 /** Finds the column of a field by its name as the settings have it; throws where the answer has none. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { rowsOf } from "./own";
 import { chartOf, CHARTS, isOwn } from "./spec";
 import { answer, DAY, drawn, ground, items, MEASURE, texts } from "./testing";
 
@@ -28,6 +29,18 @@ test("times are labelled by the clock of the answer's zone", async () => {
   const data = answer({ day: { type: "TIMESTAMP", grain: "hour" }, n: MEASURE }, [["2024-03-01T05:00:00Z", 1], ["2024-03-01T06:00:00Z", 2]], { time_zone: "America/New_York" });
   const { view } = await drawn("line_chart", { x: { field: "day" }, y: { field: "n" } }, data);
   expect(texts(view, "axis-label").some((text) => /00:00|12:00 AM/.test(text))).toBe(true);
+});
+
+test("days of a calendar are the same in every zone", async () => {
+  for (const [grain, first] of [["day", "Jan 1|1 Jan"], ["month", "Jan 2013"]] as const) {
+    const data = answer({ day: { type: "DATE", grain }, n: MEASURE }, [["2013-01-01", 1], ["2013-02-01", 2]], { time_zone: "America/New_York" });
+    const { view, chart } = await drawn("bar_chart", { x: { field: "day" }, y: { field: "n" } }, data);
+    expect(texts(view, "axis-label").some((text) => new RegExp(first).test(text)), grain).toBe(true);
+    expect(texts(view, "axis-label").some((text) => /Dec/.test(text)), grain).toBe(false);
+    expect(items(view, "rect")[0]!.tooltip).toMatch(/Jan.*2013/);
+    expect(chart.notes).toEqual([]);
+    expect(rowsOf(data)[0]!.day).toBe("2013-01-01T00:00:00");
+  }
 });
 
 test("a line for each value of a dimension has its colour, its name in the legend, and gaps of its own", async () => {
