@@ -90,7 +90,7 @@ export async function ready(ground: Ground): Promise<Ready> {
     const runtime = parse({ ...compiled, config: { ...compiled.config, events: EVENTS } as Config }, {}, { ast: true }) as Runtime;
     judgeAll(runtime);
     view = new View(runtime, { expr: interpreter as never, loader, logger, renderer: "canvas" });
-    if (!isOwn(ground.renderer)) trust(view);
+    if (!isOwn(ground.renderer) && ground.properties.vl_config === undefined) trust(view);
     await view.runAsync();
     if (failure !== undefined) throw failure;
     measure(view);
