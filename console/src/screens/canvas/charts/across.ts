@@ -3,7 +3,7 @@
 import { endOf } from "../../explore/moments";
 import { instant } from "../../explore/format/time";
 import { fieldOf, keyOf, measured, MOST_POINTS, Names, NO_VALUE, tip, Undrawable, type Answer, type Field } from "./answer";
-import { answerOf, arranged, byRow, compared, valuesOf, type Chart, type Ground, type Row, type Value } from "./chart";
+import { answerOf, arranged, byRow, compared, judgeFields, valuesOf, type Chart, type Ground, type Row, type Value } from "./chart";
 import { coloursFor, fixedColour } from "./palette";
 import { channel, type Channel } from "./settings";
 
@@ -61,6 +61,7 @@ export function across(ground: Ground, keys: string[] = ["y"]): Across {
   const measures = (by ? named.slice(0, 1) : named).map((name) => fieldOf(answer, name));
   const y = measures[0];
   if (!y) throw new Undrawable("The chart needs a measure for “y”.");
+  judgeFields(answer, [x, by]);
   const isTime = x.sort === "time";
 
   const rows = isTime ? answer.rows.filter((row) => typeof row[x.place] === "string" && instant(row[x.place] as string) !== undefined) : answer.rows;

@@ -4,7 +4,7 @@ import type { TopLevelSpec } from "vega-lite";
 import { labelled } from "../../explore/chart";
 import { labelOf } from "../../explore/moments";
 import type { Grain } from "../../explore/format/time";
-import { dimensionOf, keyOf, measured, MOST_POINTS, Names, Undrawable, type Answer, type Field } from "./answer";
+import { dimensionOf, keyOf, measured, MOST_POINTS, Names, Undrawable, words, type Answer, type Field } from "./answer";
 import type { Palette } from "./palette";
 import type { Channel, Loose } from "./settings";
 
@@ -52,6 +52,12 @@ export function named(channel: Channel, key: string): string {
   const name = channel.fields[0];
   if (name === undefined) throw new Undrawable(`The chart needs a field for “${key}”.`);
   return name;
+}
+
+/** Throws where rows differ by a field that has no place in the chart: they would stand for one another. */
+export function judgeFields({ columns }: Answer, shown: (Field | undefined)[]): void {
+  const left = columns.find(({ role }, place) => role !== "measure" && role !== "computed" && !shown.some((field) => field?.place === place));
+  if (left) throw new Undrawable(`The chart draws no “${words(left.display_name || left.name)}”, by which its rows differ.`);
 }
 
 /** Cuts rows to those that are drawn, and says so. */

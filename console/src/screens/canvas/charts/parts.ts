@@ -1,7 +1,7 @@
 // Parts of a whole, and steps that lead from many to few.
 
 import { fieldOf, measured, Names, tip, Undrawable, type Answer, type Field } from "./answer";
-import { answerOf, arranged, byRow, framed, legendOf, named, valuesOf, type Chart, type Ground, type Row } from "./chart";
+import { answerOf, arranged, byRow, framed, judgeFields, legendOf, named, valuesOf, type Chart, type Ground, type Row } from "./chart";
 import { coloursFor, fixedColour, rampOf } from "./palette";
 import { channel, type Channel } from "./settings";
 
@@ -44,6 +44,7 @@ export function slices(ground: Ground): Chart {
   const measures = (size.fields.length > 0 ? size.fields : [named(size, key)]).map((name) => fieldOf(answer, name));
   const [dimension] = colour.isMeasures ? [] : colour.fields;
   const by = dimension === undefined ? undefined : fieldOf(answer, dimension);
+  judgeFields(answer, [by]);
   const all = partsOf(answer, measures, by && { field: by, channel: colour, own: "color" }, notes, true);
   const parts = all.filter((part): part is Part & { size: number } => part.size !== null && part.size > 0);
   if (all.some((one) => one.size !== null && one.size < 0)) notes.push("Values below zero can't be parts of a whole: they are not drawn.");
@@ -59,7 +60,7 @@ export function slices(ground: Ground): Chart {
   const inner = typeof properties.innerRadius === "number" ? properties.innerRadius : renderer === "donut_chart" ? 50 : 0;
   // The legend takes its room first.
   const radius = "max(min(width, height) / 2 - 4, 8)";
-    const arcs = {
+  const arcs = {
     data: { values: rows },
     mark: { type: "arc", outerRadius: { expr: radius }, innerRadius: { expr: `${Math.min(Math.max(inner, 0), 95) / 100} * ${radius}` }, cursor: by ? "pointer" : "default" },
     encoding: {
@@ -87,6 +88,7 @@ export function funnel(ground: Ground): Chart {
   const isByMeasures = properties.breakdownMode === "measures" || stage.fields.length === 0;
   const measures = (isByMeasures ? size.fields : size.fields.slice(0, 1)).map((name) => fieldOf(answer, name));
   const by = isByMeasures ? undefined : fieldOf(answer, named(stage, "stage"));
+  judgeFields(answer, [by]);
   const steps = partsOf(answer, measures, by && { field: by, channel: stage, own: "stage" }, notes, true);
   const known = steps.map(({ size }) => Math.max(size ?? 0, 0));
   const most = Math.max(...known, 0);

@@ -1,7 +1,7 @@
 // Points of two measures, and cells of two dimensions.
 
 import { fieldOf, measured, Names, tip, type Field } from "./answer";
-import { answerOf, arranged, byRow, compared, drawn, framed, legendOf, named, namesAxis, numberAxis, numberFormat, numberScale, valuesOf, type Chart, type Ground, type Row } from "./chart";
+import { answerOf, arranged, byRow, compared, drawn, framed, judgeFields, legendOf, named, namesAxis, numberAxis, numberFormat, numberScale, valuesOf, type Chart, type Ground, type Row } from "./chart";
 import { coloursFor, fixedColour, rampOf } from "./palette";
 import { channel, type Channel, type Loose } from "./settings";
 
@@ -61,6 +61,7 @@ export function heatmap(ground: Ground): Chart {
   const notes: string[] = [];
   const [along, up, colour] = ["x", "y", "color"].map((key) => channel(properties, key)) as [Channel, Channel, Channel];
   const [x, y, z] = [fieldOf(answer, named(along, "x")), fieldOf(answer, named(up, "y")), fieldOf(answer, named(colour, "color"))];
+  judgeFields(answer, [x, y]);
   const [across, upright] = [new Names(x), new Names(y)];
   const columns = arranged(valuesOf(x, answer.rows, across, z), along, "x", notes, x.title);
   const lines = arranged(valuesOf(y, answer.rows, upright, z), up, "y", notes, y.title);

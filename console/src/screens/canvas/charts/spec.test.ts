@@ -43,6 +43,20 @@ test("days of a calendar are the same in every zone", async () => {
   }
 });
 
+test("rows that differ by a field without a place in the chart are not drawn over each other", async () => {
+  for (const [renderer, settings] of [
+    ["bar_chart", { x: { field: "origin" }, y: { field: "flights" }, tooltip: { field: "airline" } }],
+    ["line_chart", { x: { field: "origin" }, y: { fields: ["flights", "delay"] }, color: { field: "rill_measures" } }],
+    ["combo_chart", { x: { field: "origin" }, y1: { field: "flights" }, y2: { field: "delay" }, color: { field: "airline" } }],
+    ["pie_chart", { color: { field: "origin" }, measure: { field: "flights" } }],
+    ["funnel_chart", { breakdownMode: "measures", stage: { field: "airline" }, measure: { fields: ["flights", "delay"] } }],
+    ["heatmap", { x: { field: "origin" }, y: { field: "origin" }, color: { field: "flights" } }],
+  ] as const) {
+    await expect(drawn(renderer, settings, PAIRS), renderer).rejects.toThrow(/^The chart draws no “(Airline|Origin)”, by which its rows differ\.$/);
+  }
+  await expect(drawn("scatter_plot", { x: { field: "flights" }, y: { field: "delay" } }, PAIRS)).resolves.toBeDefined();
+});
+
 test("a line for each value of a dimension has its colour, its name in the legend, and gaps of its own", async () => {
   const data = answer({ day: DAY, origin: {}, n: MEASURE }, [["2024-03-01T00:00:00Z", "a", 1], ["2024-03-01T00:00:00Z", "b", 5], ["2024-03-02T00:00:00Z", "b", 6], ["2024-03-03T00:00:00Z", "a", 3], ["2024-03-03T00:00:00Z", "b", 7]]);
   const { view, warnings, chart } = await drawn("line_chart", { x: { field: "day" }, y: { field: "n" }, color: { field: "origin", colorMapping: [{ value: "b", color: "teal" }] } }, data);
