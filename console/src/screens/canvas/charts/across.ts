@@ -44,6 +44,9 @@ export interface Across {
 /** The most series that a chart has, unless its author limits them. */
 const MOST_SERIES = 30;
 
+/** Charts that put the figures of one place on each other. */
+const STACKED = new Set(["stacked_bar", "stacked_bar_normalized", "area_chart"]);
+
 /** Reads what a chart on two axes is made of. `keys` are the channels of its measures. */
 export function across(ground: Ground, keys: string[] = ["y"]): Across {
   const answer = answerOf(ground);
@@ -69,7 +72,7 @@ export function across(ground: Ground, keys: string[] = ["y"]): Across {
   const names = new Names(x);
   const at = (row: unknown[]): number | string => (isTime ? instant(row[x.place] as string)! : names.of(row[x.place]));
   const own = isLying ? "y" : "x";
-  const values = isTime ? [] : arranged(valuesOf(x, rows, names, y), along, own, notes, x.title);
+  const values = isTime ? [] : arranged(valuesOf(x, rows, names, y, STACKED.has(ground.renderer)), along, own, notes, x.title);
   let places: (number | string)[] = isTime ? [...new Set(rows.map(at))].sort(compared) : values.map(({ name }) => name);
   if (isTime && along.limit !== undefined && places.length > along.limit) {
     notes.push(`The last ${along.limit} of ${places.length} times are drawn.`);
@@ -101,10 +104,10 @@ export function across(ground: Ground, keys: string[] = ["y"]): Across {
   return { answer, x, y, along, up, colour, by, series, places, rows: drawn, isTime, ends: isTime ? [Math.min(...(places as number[])), Math.max(...(places as number[]))] : undefined, isLying, notes, chosen, pick: byRow(chosen, rows) };
 }
 
-function seriesOf({ palette }: Ground, { by, measures, colour, rows, notes }: { by: Field | undefined; measures: Field[]; colour: Channel; rows: unknown[][]; notes: string[] }): Series[] {
+function seriesOf({ palette, renderer }: Ground, { by, measures, colour, rows, notes }: { by: Field | undefined; measures: Field[]; colour: Channel; rows: unknown[][]; notes: string[] }): Series[] {
   if (by) {
     const measure = measures[0]!;
-    const values = arranged(valuesOf(by, rows, new Names(by), measure), colour, "color", notes, by.title, MOST_SERIES);
+    const values = arranged(valuesOf(by, rows, new Names(by), measure, STACKED.has(renderer)), colour, "color", notes, by.title, MOST_SERIES);
     const colours = coloursFor(palette, values, colour);
     return values.map(({ value, name }, place) => ({ name, colour: colours[place]!, measure, value }));
   }
@@ -114,7 +117,7 @@ function seriesOf({ palette }: Ground, { by, measures, colour, rows, notes }: { 
     return [{ name: measure.title, colour: colour.mapping.length > 0 ? mapped : fixedColour(palette, colour.fixed), measure, value: undefined }];
   }
   const titles = new Names({ text: (place) => measures[place as number]!.title });
-  const all: Value[] = measures.map(({ column }, place) => ({ value: column.name, name: titles.of(place), sum: 0 }));
+  const all: Value[] = measures.map(({ column }, place) => ({ value: column.name, name: titles.of(place), size: 0, isPeak: false }));
   const colours = coloursFor(palette, all, colour);
   return all.map(({ name }, place) => ({ name, colour: colours[place]!, measure: measures[place]!, value: undefined }));
 }

@@ -67,22 +67,26 @@ export function drawn<T>(rows: T[], notes: string[], what = "points"): T[] {
   return rows.slice(0, MOST_POINTS);
 }
 
-/** A value of a dimension, with its text and the sum of what is measured for it. */
+/** A value of a dimension, with its text and its size among others. */
 export interface Value {
   value: unknown;
   name: string;
-  sum: number;
+  size: number;
+  /** True if the size is the largest of several. */
+  isPeak: boolean;
 }
 
-/** Collects the values of a dimension in the order of the answer. */
-export function valuesOf(field: Field, rows: unknown[][], names: Names, measure: Field | undefined): Value[] {
+/** Collects the values of a dimension in the order of the answer. What is measured several times for one value need not add up, as means don't: its size is the largest of them, or their sum where the chart itself puts them on each other. */
+export function valuesOf(field: Field, rows: unknown[][], names: Names, measure: Field | undefined, adds = false): Value[] {
   const found = new Map<string, Value>();
   for (const row of rows) {
     const value = row[field.place];
     const key = keyOf(value);
-    const one = found.get(key) ?? { value, name: names.of(value), sum: 0 };
-    one.sum += (measure && measured(row[measure.place])) ?? 0;
-    found.set(key, one);
+    const known = found.get(key);
+    const size = (measure && measured(row[measure.place])) ?? -Infinity;
+    if (!known) found.set(key, { value, name: names.of(value), size, isPeak: false });
+    else if (adds) known.size = Math.max(known.size, 0) + Math.max(size, 0);
+    else [known.size, known.isPeak] = [Math.max(known.size, size), true];
   }
   return [...found.values()];
 }
@@ -99,17 +103,18 @@ export function arranged(all: Value[], channel: Channel, own: string, notes: str
   const { sort, limit } = channel;
   const kept = channel.showsMissing ? all : all.filter(({ value }) => value !== null && value !== undefined);
   const byName = (a: Value, b: Value) => compared(a.value, b.value);
-  const bySum = (a: Value, b: Value) => b.sum - a.sum || byName(a, b);
+  const bySize = (a: Value, b: Value) => b.size - a.size || byName(a, b);
   const key = typeof sort === "string" ? sort.replace(/^[-+]/, "") : undefined;
   const sign = typeof sort === "string" && sort.startsWith("-") ? -1 : 1;
   const listed = Array.isArray(sort) ? new Map(sort.map((value, place) => [String(value).toLowerCase(), place])) : undefined;
   const place = ({ value, name }: Value) => listed?.get(String(value).toLowerCase()) ?? listed?.get(name.toLowerCase()) ?? Infinity;
-  const order = listed ? (a: Value, b: Value) => (place(a) === place(b) ? byName(a, b) : place(a) - place(b)) : key === own || key === "label" ? (a: Value, b: Value) => sign * byName(a, b) : key !== undefined ? (a: Value, b: Value) => -sign * bySum(a, b) : falls ? bySum : byName;
+  const order = listed ? (a: Value, b: Value) => (place(a) === place(b) ? byName(a, b) : place(a) - place(b)) : key === own || key === "label" ? (a: Value, b: Value) => sign * byName(a, b) : key !== undefined ? (a: Value, b: Value) => -sign * bySize(a, b) : falls ? bySize : byName;
   const bound = Math.min(limit ?? Infinity, most);
   if (kept.length <= bound) return [...kept].sort(order);
   // Without an order of its own a limit keeps what is largest.
-  const first = [...kept].sort(sort === undefined ? bySum : order).slice(0, bound);
-  notes.push(`${bound.toLocaleString()} of ${kept.length.toLocaleString()} values of ${title} are drawn.`);
+  const first = [...kept].sort(sort === undefined ? bySize : order).slice(0, bound);
+  const isByPeak = kept.some(({ isPeak }) => isPeak) && !listed && key !== own && key !== "label";
+  notes.push(`${bound.toLocaleString()} of ${kept.length.toLocaleString()} values of ${title} are drawn${isByPeak ? ": the order is that of the largest figure of each" : ""}.`);
   return first.sort(order);
 }
 

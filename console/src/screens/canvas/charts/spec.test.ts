@@ -57,6 +57,18 @@ test("rows that differ by a field without a place in the chart are not drawn ove
   await expect(drawn("scatter_plot", { x: { field: "flights" }, y: { field: "delay" } }, PAIRS)).resolves.toBeDefined();
 });
 
+test("who is among the first is not found by adding up what need not add up", async () => {
+  const means = answer({ day: DAY, origin: { display_name: "Origin" }, mean: MEASURE }, [["2024-03-01T00:00:00Z", "many", 3], ["2024-03-02T00:00:00Z", "many", 3], ["2024-03-03T00:00:00Z", "many", 3], ["2024-03-01T00:00:00Z", "high", 5], ["2024-03-01T00:00:00Z", "low", null]]);
+  const settings = { x: { field: "day" }, y: { field: "mean" }, color: { field: "origin", limit: 1 } };
+  const made = await drawn("line_chart", settings, means);
+  expect(new Set(items(made.view, "line").map(({ datum }) => datum.s))).toEqual(new Set(["high"]));
+  expect(made.chart.notes).toEqual(["1 of 3 values of Origin are drawn: the order is that of the largest figure of each."]);
+  // What stands on each other is as high as its sum.
+  const sums = await drawn("stacked_bar", settings, means);
+  expect(new Set(items(sums.view, "rect").map(({ datum }) => datum.s))).toEqual(new Set(["many"]));
+  expect(sums.chart.notes).toEqual(["1 of 3 values of Origin are drawn."]);
+});
+
 test("a line for each value of a dimension has its colour, its name in the legend, and gaps of its own", async () => {
   const data = answer({ day: DAY, origin: {}, n: MEASURE }, [["2024-03-01T00:00:00Z", "a", 1], ["2024-03-01T00:00:00Z", "b", 5], ["2024-03-02T00:00:00Z", "b", 6], ["2024-03-03T00:00:00Z", "a", 3], ["2024-03-03T00:00:00Z", "b", 7]]);
   const { view, warnings, chart } = await drawn("line_chart", { x: { field: "day" }, y: { field: "n" }, color: { field: "origin", colorMapping: [{ value: "b", color: "teal" }] } }, data);
