@@ -129,7 +129,15 @@ export function configOf(palette: Palette): Config {
 /** A tooltip of Vega, which may be anything, as text. */
 export function told(value: unknown, most = 1_000): string {
   if (value === null || value === undefined || value === "") return "";
-  const one = (part: unknown): string => (typeof part === "object" && part !== null ? (JSON.stringify(part) ?? "") : String(part));
+  const one = (part: unknown): string => {
+    if (typeof part !== "object" || part === null) return String(part);
+    try {
+      return JSON.stringify(part) ?? "";
+    } catch {
+      // What holds itself has no end.
+      return "…";
+    }
+  };
   const text = typeof value === "object" && !Array.isArray(value) ? Object.entries(value).map(([title, part]) => `${title}: ${one(part)}`).join("\n") : one(value);
   return visible(text.slice(0, most));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { rowsOf } from "./own";
+import { told } from "./palette";
 import { chartOf, CHARTS, isOwn } from "./spec";
 import { answer, DAY, drawn, ground, items, MEASURE, texts } from "./testing";
 
@@ -67,6 +68,19 @@ test("who is among the first is not found by adding up what need not add up", as
   const sums = await drawn("stacked_bar", settings, means);
   expect(new Set(items(sums.view, "rect").map(({ datum }) => datum.s))).toEqual(new Set(["many"]));
   expect(sums.chart.notes).toEqual(["1 of 3 values of Origin are drawn."]);
+});
+
+test("a note is said once", async () => {
+  const data = answer({ a: { display_name: "Place" }, b: { display_name: "Place" }, n: MEASURE }, [["a", "x", 1], ["b", "y", 2], ["c", "z", 3]]);
+  const { chart } = await drawn("heatmap", { x: { field: "a", limit: 2 }, y: { field: "b", limit: 2 }, color: { field: "n" } }, data);
+  expect(chart.notes).toEqual(["2 of 3 values of Place are drawn."]);
+});
+
+test("a tooltip that holds itself has an end", () => {
+  const item: Record<string, unknown> = { name: "bar" };
+  item.mark = { item, group: item };
+  expect(told(item)).toBe("name: bar\nmark: …");
+  expect(told({ a: { b: 1 } })).toBe('a: {"b":1}');
 });
 
 test("a line for each value of a dimension has its colour, its name in the legend, and gaps of its own", async () => {

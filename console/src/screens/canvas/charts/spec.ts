@@ -35,5 +35,6 @@ export function chartOf(ground: Ground): Chart {
   if (ground.answers.length > 0 && ground.answers.every(({ rows }) => rows.length === 0)) throw new Undrawable("No rows: there is nothing to draw.");
   const chart = made(ground);
   if (ground.answers.some(({ truncated }) => truncated)) chart.notes.push("There are more rows than the answer holds.");
-  return chart;
+  // Fields of one title may say the same.
+  return { ...chart, notes: [...new Set(chart.notes)] };
 }
