@@ -23,6 +23,17 @@ test("a spec is drawn over the rows of its queries, which are its data unless it
   expect(items(named.view, "rect")).toHaveLength(2);
 });
 
+test("a click says the value of the answer, exact and with names that objects have", async () => {
+  const data = answer({ id: { type: "BIGINT" }, flights: MEASURE }, [["9007199254740992", 1], ["9007199254740993", 2], ["7", 3]]);
+  const { view, chart: made } = await chart({ ...BARS, encoding: { ...BARS.encoding, x: { field: "id", type: "nominal" } } }, data);
+  expect(items(view, "rect").map(({ datum }) => made.pick(datum))).toEqual([["id", "9007199254740992"], ["id", "9007199254740993"], ["id", "7"]]);
+  expect(items(view, "rect")[2]!.datum.id).toBe(7);
+  const names = ["__proto__", "constructor", "toString", "JFK"];
+  const named = await chart({ ...BARS, transform: [{ window: [{ op: "rank", as: "rank" }], groupby: ["origin"] }], encoding: { ...BARS.encoding, detail: { field: "origin" } } }, answer({ origin: {}, flights: MEASURE }, names.map((name, place) => [name, place + 1])));
+  expect(items(named.view, "rect").map(({ datum }) => named.chart.pick(datum))).toEqual(names.map((name) => ["origin", name]));
+  expect(named.chart.pick({ origin: "made by the spec" })).toBeUndefined();
+});
+
 test("times of a spec are those of the answer's zone, whatever the browser's", async () => {
   const { view } = await chart({ mark: "point", encoding: { x: { field: "hour", type: "temporal", timeUnit: "hours" }, y: { field: "n", type: "quantitative" } } }, answer({ hour: { type: "TIMESTAMP", grain: "hour" }, n: MEASURE }, [["2024-03-01T05:00:00Z", 1]], { time_zone: "Asia/Tokyo" }));
   expect(new Date(items(view, "symbol")[0]!.datum.hours_hour as number).getHours()).toBe(14);

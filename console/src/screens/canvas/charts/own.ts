@@ -2,8 +2,8 @@
 
 import type { TopLevelSpec } from "vega-lite";
 import { atClock, instant } from "../../explore/format/time";
-import { dimensionOf, fieldOf, measured, MOST_POINTS, Undrawable, words, type Answer } from "./answer";
-import type { Chart, Ground } from "./chart";
+import { dimensionOf, fieldOf, measured, MOST_POINTS, Undrawable, words, type Answer, type Field } from "./answer";
+import type { Chart, Ground, Picked } from "./chart";
 import { guard, MOST_BYTES } from "./guard";
 import { block, type Loose } from "./settings";
 
@@ -34,20 +34,26 @@ function specOf(properties: Loose): Loose {
 
 const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|REAL|DECIMAL.*)$/i;
 
-/** The rows of an answer by the names of its columns: numbers as numbers, and times as the clock of the zone shows them. */
+/** A value as a spec finds it in its rows: numbers as numbers, and times as the clock of the zone shows them. */
+function given({ column, sort, zone }: Field, value: unknown): unknown {
+  if (sort === "measure" || NUMBERS.test(column.type)) {
+    const number = measured(value);
+    // Rounded, the number of one thing would be that of another.
+    const isRounded = sort !== "measure" && typeof value === "string" && /^[-+]?\d+$/.test(value) && !Number.isSafeInteger(number);
+    return isRounded ? value : number;
+  }
+  if (typeof value !== "string") return value;
+  const at = sort === "time" ? instant(value) : undefined;
+  // Vega keeps values as keys of plain objects, which have names of their own: a space more is seen by nobody.
+  if (at === undefined) return value in {} ? `${value} ` : value;
+  // Without an offset the browser takes it for its own time, and shows it as it is.
+  return atClock(at, zone, "second").replace(" ", "T");
+}
+
+/** The rows of an answer by the names of its columns. */
 export function rowsOf(answer: Answer): Loose[] {
-  const columns = answer.columns.map((column) => ({ name: column.name, field: fieldOf(answer, column.name), isNumber: NUMBERS.test(column.type) || column.role === "measure" || column.role === "computed" }));
-  return answer.rows.slice(0, MOST_POINTS).map((row) =>
-    Object.fromEntries(
-      columns.map(({ name, field, isNumber }, place) => {
-        const value = row[place];
-        if (isNumber) return [name, measured(value)];
-        const at = field.sort === "time" && typeof value === "string" ? instant(value) : undefined;
-        // Without an offset the browser takes it for its own time, and shows it as it is.
-        return [name, at === undefined ? value : atClock(at, field.zone, "second").replace(" ", "T")];
-      }),
-    ),
-  );
+  const fields = answer.columns.map(({ name }) => fieldOf(answer, name));
+  return answer.rows.slice(0, MOST_POINTS).map((row) => Object.fromEntries(fields.map((field, place) => [field.column.name, given(field, row[place])])));
 }
 
 /** Draws what an author wrote, as far as it is harmless. */
@@ -66,10 +72,12 @@ export function own(ground: Ground): Chart {
     datasets,
     ...(isMany ? {} : { width, height, autosize: { type: "fit", contains: "padding" } }),
   } as unknown as TopLevelSpec;
-  const dimensions = answers.flatMap((answer) => answer.columns.filter(({ role }) => role === "dimension").map(({ name }) => fieldOf(answer, name))).filter(({ sort }) => sort === "words");
-  const pick = (datum: Loose): [string, unknown] | undefined => {
-    const field = dimensions.find(({ column }) => Object.hasOwn(datum, column.name));
-    return field && [dimensionOf(field), datum[field.column.name]];
+  const dimensions = answers.flatMap((answer) => answer.columns.filter(({ role }) => role === "dimension").map(({ name }) => ({ field: fieldOf(answer, name), rows: answer.rows }))).filter(({ field }) => field.sort === "words");
+  const pick = (datum: Loose): Picked => {
+    const found = dimensions.find(({ field }) => Object.hasOwn(datum, field.column.name));
+    // The value of the answer, and not what the spec may have made of it.
+    const row = found?.rows.find((one) => given(found.field, one[found.field.place]) === datum[found.field.column.name]);
+    return found && row && [dimensionOf(found.field), row[found.field.place]];
   };
   const rows = answers.reduce((sum, answer) => sum + answer.rows.length, 0);
   return { spec: full, notes, summary: `chart of ${rows.toLocaleString()} rows`, pick };
