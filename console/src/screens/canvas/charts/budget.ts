@@ -21,6 +21,10 @@ const MOST_FACETS = 500;
 const MOST_BINS = 1_000;
 /** Steps that make many rows of few, or take far longer than their rows, with the rows that they may have. */
 const SLOW: Record<string, number> = { impute: 1_000, loess: 2_000, regression: MOST_ROWS, density: 10_000, kde: 5_000, quantile: 2_000 };
+/** The same for figures that a window makes anew at each of its rows. */
+const IN_WINDOWS: Record<string, number> = { ci0: 100, ci1: 100, median: 500, q1: 500, q3: 500, distinct: 500, values: 500, min: 5_000, max: 5_000, argmin: 5_000, argmax: 5_000 };
+/** The most rows of a pivot, times its columns. */
+const MOST_PIVOTED = 1_000_000;
 
 /** What is left for one run. */
 interface Budget {
@@ -73,8 +77,8 @@ function begin({ dataflow, stamp }: Pulse): void {
   check();
 }
 
-function judgeRows(rows: unknown[] | undefined): void {
-  if (rows && rows.length > MOST_ROWS) throw tooMuch(`one of its steps has ${rows.length.toLocaleString()} rows`);
+function judgeRows(count = 0): void {
+  if (count > MOST_ROWS) throw tooMuch(`one of its steps has ${count.toLocaleString()} rows`);
 }
 
 const judgeText = (text: unknown): void => {
@@ -84,12 +88,12 @@ const judgeText = (text: unknown): void => {
 /** What a kind of step has in common. Vega's types don't know it. */
 const prototypeOf = <T>(name: string): T => (transforms[name] as unknown as { prototype: T }).prototype;
 
-/** Lets a kind of step run only if its settings are judged to have an end. */
-function before(name: string, judge: (settings: Record<string, unknown>) => void): void {
-  const step = prototypeOf<{ transform: (settings: Record<string, unknown>, pulse: unknown) => unknown }>(name);
+/** Lets a kind of step run only if its settings and rows are judged to have an end. */
+function before(name: string, judge: (settings: Record<string, unknown>, rows: unknown[]) => void): void {
+  const step = prototypeOf<{ transform: (settings: Record<string, unknown>, pulse: Pulse) => unknown }>(name);
   const transform = step.transform;
   step.transform = function (settings, pulse) {
-    judge(settings);
+    judge(settings, pulse.source ?? []);
     return transform.call(this, settings, pulse);
   };
 }
@@ -100,6 +104,32 @@ function judgeTicks({ count, scale }: Record<string, unknown>): void {
   if (typeof interval !== "string") return;
   const ends = (scale as { domain: () => unknown[] }).domain().map(Number);
   if (!((Math.max(...ends) - Math.min(...ends)) / (LENGTHS[interval as Grain] ?? 1) <= MOST_BINS)) throw tooMuch(`an axis has more than ${MOST_BINS.toLocaleString()} ticks`);
+}
+
+type Read = (row: unknown) => unknown;
+/** Vega takes anything with a length for a list. */
+const lengthIn = (read: Read, row: unknown): number => Number((read(row) as { length?: unknown } | null | undefined)?.length) || 0;
+const judgeFlat = (settings: Record<string, unknown>, rows: unknown[]): void => judgeRows(rows.reduce<number>((sum, row) => sum + Math.max(...(settings.fields as Read[]).map((read) => lengthIn(read, row)), 0), 0));
+
+/** A pivot looks for each of its columns in each of its rows. */
+function judgePivot({ field }: Record<string, unknown>, rows: unknown[]): void {
+  if (rows.length * new Set(rows.map(field as Read)).size > MOST_PIVOTED) throw tooMuch("“pivot” makes too many columns of too many rows");
+}
+
+/** Figures for which a window goes through all of its rows at each of them. */
+function judgeWindow({ ops }: Record<string, unknown>, rows: unknown[]): void {
+  for (const op of (ops ?? []) as string[]) {
+    const most = Object.hasOwn(IN_WINDOWS, op) ? IN_WINDOWS[op]! : Infinity;
+    if (rows.length > most) throw tooMuch(`“${op}” in a window is for ${most.toLocaleString()} rows at most`);
+  }
+}
+
+/** Groups of rows, as far as their bounds need them. */
+interface Groups {
+  value: Record<string, { tuple: Record<string, unknown> }>;
+  _prev: Groups["value"] | null;
+  _dnames: string[];
+  cross(this: Groups): void;
 }
 
 let isBounded = false;
@@ -114,8 +144,8 @@ export function bound(): void {
       const slow = Object.entries(SLOW).find(([name]) => transforms[name] && this instanceof (transforms[name] as unknown as new () => object));
       if (slow && (pulse.source?.length ?? 0) > slow[1]) throw tooMuch(`“${slow[0]}” is for ${slow[1].toLocaleString()} rows at most`);
       const made = evaluate.call(this, pulse) as Partial<Pulse> | undefined;
-      judgeRows(made?.source);
-      judgeRows(made?.add);
+      judgeRows(made?.source?.length);
+      judgeRows(made?.add?.length);
       judgeText(this.value);
       return made;
     };
@@ -127,6 +157,18 @@ export function bound(): void {
     if (Object.keys(this.value).length > MOST_FACETS) throw tooMuch(`it has more than ${MOST_FACETS} lines or small charts`);
     return subflow.apply(this, all);
   };
+  const groups = prototypeOf<Groups>("aggregate");
+  const cross = groups.cross;
+  groups.cross = function () {
+    const found = [...Object.values(this.value), ...Object.values<Groups["value"][string]>(this._prev ?? {})];
+    const parts = this._dnames.reduce((all, name) => all * new Set(found.map(({ tuple }) => tuple[name])).size, 1);
+    if (parts > MOST_FACETS) throw tooMuch(`it has more than ${MOST_FACETS} lines or small charts`);
+    cross.call(this);
+  };
+  before("flatten", judgeFlat);
+  before("fold", ({ fields }, rows) => judgeRows(rows.length * (fields as unknown[]).length));
+  before("pivot", judgePivot);
+  before("window", judgeWindow);
   before("axisticks", judgeTicks);
   before("legendentries", judgeTicks);
   const bin = prototypeOf<{ _bins: (...all: unknown[]) => { start: number; stop: number; step: number } }>("bin");

@@ -178,6 +178,26 @@ test("what costs too much ends in time, and says so", async () => {
   expect(performance.now() - started).toBeLessThan(60_000);
 }, 120_000);
 
+test("steps that make many of few are counted before they run", async () => {
+  const rows = answer({ origin: {}, dest: {}, flights: MEASURE }, Array.from({ length: 2_000 }, (_, place) => [`o${place}`, `d${place}`, place]));
+  for (const [spec, reason] of [
+    [{ params: [{ name: "big", expr: "sequence(9999)" }], transform: [{ calculate: "big", as: "a" }, { flatten: ["a"] }] }, "one of its steps has 19,998,000 rows"],
+    [{ transform: [{ calculate: "{length: 1e12}", as: "a" }, { flatten: ["a"] }] }, "rows"],
+    [{ transform: [{ pivot: "origin", value: "flights", groupby: ["dest"] }] }, "“pivot” makes too many columns"],
+    [{ encoding: { ...BARS.encoding, row: { field: "origin" }, column: { field: "dest" } } }, "lines or small charts"],
+    [{ transform: [{ window: [{ op: "ci0", field: "flights", as: "a" }], frame: [-500, 500] }] }, "“ci0” in a window is for 100 rows"],
+    [{ transform: [{ window: [{ op: "median", field: "flights", as: "a" }] }] }, "“median” in a window is for 500 rows"],
+  ] as const) {
+    const started = performance.now();
+    await expect(chart({ ...BARS, ...spec }, rows), JSON.stringify(spec)).rejects.toThrow(reason);
+    expect(performance.now() - started, JSON.stringify(spec)).toBeLessThan(2_000);
+  }
+  const few = answer({ origin: {}, dest: {}, flights: MEASURE }, Array.from({ length: 100 }, (_, place) => [`o${place % 10}`, `d${Math.floor(place / 10)}`, place]));
+  for (const spec of [{ transform: [{ pivot: "origin", value: "flights", groupby: ["dest"] }], encoding: { x: { field: "o1" } } }, { encoding: { ...BARS.encoding, row: { field: "origin" }, column: { field: "dest" } } }, { transform: [{ window: [{ op: "median", field: "flights", as: "a" }], frame: [-6, 0] }] }]) {
+    await expect(chart({ ...BARS, ...spec }, few), JSON.stringify(spec)).resolves.toBeDefined();
+  }
+}, 60_000);
+
 test("what is no spec says why", async () => {
   await expect(chart("{mark: bar")).rejects.toThrow(/^The spec is no JSON: /);
   await expect(drawn("custom_chart", { metrics_sql: "SELECT 1" }, ROWS)).rejects.toThrow("The component has no spec.");
