@@ -4,8 +4,8 @@ import { expressionFunction, Operator, Transform, transforms } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import type { Grain } from "../../explore/format/time";
 import { LENGTHS } from "../../explore/grains";
-import { Undrawable } from "./answer";
-import { sizeOf } from "./expressions";
+import { Undrawable, words } from "./answer";
+import { handOver, NAMED, PAID, REACHED, sizeOf } from "./expressions";
 
 /** The longest that one run may take, in milliseconds. */
 const MOST_MS = 3_000;
@@ -25,10 +25,12 @@ const SLOW: Record<string, number> = { impute: 1_000, loess: 2_000, regression: 
 const IN_WINDOWS: Record<string, number> = { ci0: 100, ci1: 100, median: 500, q1: 500, q3: 500, distinct: 500, values: 500, min: 5_000, max: 5_000, argmin: 5_000, argmax: 5_000 };
 /** The most rows of a pivot, times its columns. */
 const MOST_PIVOTED = 1_000_000;
+/** The longest path of a shape: each is read anew. */
+const MOST_SHAPE = 1_000;
 
 /** What is left for one run. */
 interface Budget {
-  stamp: number;
+  stamp: number | undefined;
   end: number;
   cost: number;
 }
@@ -47,10 +49,10 @@ function check(): void {
   if (performance.now() > current.end) throw tooMuch(`it took more than ${MOST_MS / 1_000} seconds`);
 }
 
-/** Takes a cost from the budget. */
+/** Takes a cost from the budget. One step runs many expressions: the clock is looked at for each. */
 function spend(cost: number): void {
   current.cost -= cost;
-  if (current.cost < 0) check();
+  check();
 }
 
 /** A step of a chart, as far as bounds need it. */
@@ -59,9 +61,9 @@ interface Step {
   evaluate(this: Step, pulse: Pulse): unknown;
 }
 
-/** What runs through the steps of a chart: `stamp` counts its runs. */
+/** What runs through the steps of a chart, where `stamp` counts its runs; or an event. */
 interface Pulse {
-  stamp: number;
+  stamp: number | undefined;
   dataflow: object;
   source?: unknown[];
   add?: unknown[];
@@ -69,7 +71,8 @@ interface Pulse {
 
 function begin({ dataflow, stamp }: Pulse): void {
   let budget = budgets.get(dataflow);
-  if (!budget || budget.stamp !== stamp) {
+  // What an event asks is counted by itself: it is no run, and has no stamp.
+  if (!budget || stamp === undefined || budget.stamp !== stamp) {
     budget = trusted.has(dataflow) ? { stamp, end: Infinity, cost: Infinity } : { stamp, end: performance.now() + MOST_MS, cost: MOST_COST };
     budgets.set(dataflow, budget);
   }
@@ -81,8 +84,8 @@ function judgeRows(count = 0): void {
   if (count > MOST_ROWS) throw tooMuch(`one of its steps has ${count.toLocaleString()} rows`);
 }
 
-const judgeText = (text: unknown): void => {
-  if (typeof text === "string" && text.length > MOST_TEXT) throw tooMuch("one of its texts is too long");
+const judgeText = (text: unknown, most = MOST_TEXT): void => {
+  if (typeof text === "string" && text.length > most) throw tooMuch("one of its texts is too long");
 };
 
 /** What a kind of step has in common. Vega's types don't know it. */
@@ -183,21 +186,48 @@ export function bound(): void {
 
 const lengthOf = (value: unknown): number => (typeof value === "string" || Array.isArray(value) ? value.length : 0);
 
+/** Takes the cost of going through all of a text or a list, with what is in it. */
+function pay(value: unknown): void {
+  if (lengthOf(value) > 0) spend(lengthOf(value));
+  if (Array.isArray(value)) value.forEach(pay);
+}
+
 /** Functions of expressions whose cost grows with what they are given. */
 function boundFunctions(): void {
   type Called = (this: unknown, ...all: unknown[]) => unknown;
   // The types of Vega know neither `this` nor that one argument asks for the function.
   const get = expressionFunction as unknown as (name: string) => Called | undefined;
   const set = expressionFunction as unknown as (name: string, called: Called) => void;
-  const paying = (name: string, called: Called | undefined) => {
-    if (!called) return;
+  set(PAID, (value) => {
+    pay(value);
+    return value;
+  });
+  const readable = (value: unknown): number | string => {
+    pay(value);
+    const name = typeof value === "number" ? value : String(value);
+    if (typeof name === "string" && REACHED.has(name)) throw new Undrawable(`This spec is not drawn: in an expression “${words(name)}” is not read.`);
+    return name;
+  };
+  set(NAMED, readable);
+  /** What a function costs besides what it is given. */
+  const paying = (name: string, cost: Called) => {
+    const called = get(name);
     set(name, function (...all) {
-      spend(all.reduce<number>((sum, one) => sum + lengthOf(one), 0));
-      return called.apply(this, all);
+      spend(Number(cost(...all)));
+      return called?.apply(this, all);
     });
   };
-  for (const name of ["join", "indexof", "lastindexof", "reverse", "sort", "slice", "pluck", "extent", "replace", "truncate", "merge"]) paying(name, get(name));
-  paying("split", (text, ...rest) => String(text).split(...(rest as [string, number])));
+  paying("join", (list, between = ",") => lengthOf(list) * lengthOf(between));
+  // A replacement may have the whole text in it, many times over.
+  paying("replace", (text, _, by) => (String(by).includes("$") ? lengthOf(text) * lengthOf(by) : 0));
+  paying("intersect", () => MOST_TEXT);
+  paying("watershedTime", () => 500);
+  const pluck = get("pluck");
+  set("pluck", function (rows, path) {
+    const name = readable(path);
+    if (/[.[\]]/.test(String(name))) throw new Undrawable("This spec is not drawn: in an expression “pluck” takes the name of a column.");
+    return pluck?.call(this, rows, name);
+  });
   const sequence = get("sequence");
   set("sequence", function (...all) {
     const [start, stop, step] = (all.length < 2 ? [0, all[0], 1] : [all[0], all[1], all[2] ?? 1]).map(Number) as [number, number, number];
@@ -227,13 +257,22 @@ export const interpreter = Object.fromEntries(
   Object.entries(expressionInterpreter as unknown as Record<string, Maker>).map(([name, make]): [string, Maker] => [
     name,
     (context, expression) => {
+      const all = expression.ast ? [expression.ast] : Object.values(expression.channels ?? {}).map(({ ast }) => ast);
+      const size = all.reduce((sum, ast) => sum + sizeOf(ast), 0);
+      all.forEach(handOver);
       const run = make.call(expressionInterpreter, context, expression);
-      const size = expression.ast ? sizeOf(expression.ast) : Object.values(expression.channels ?? {}).reduce((sum, { ast }) => sum + sizeOf(ast), 0);
-      return (...all) => {
+      return (...given) => {
+        if (name === "event") begin(given[0] as Pulse);
         spend(size);
-        const made = run(...all);
+        const made = run(...given);
         judgeText(made);
-        if (name === "encode") judgeText((all[0] as { text?: unknown }).text);
+        // A function could be kept, and run where nobody asks what it costs.
+        if (typeof made === "function") throw tooMuch("an expression makes a function");
+        if (name === "encode") {
+          const { text, shape } = given[0] as { text?: unknown; shape?: unknown };
+          judgeText(text);
+          judgeText(shape, MOST_SHAPE);
+        }
         return made;
       };
     },

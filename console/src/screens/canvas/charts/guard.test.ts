@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { Operator } from "vega";
+import { expect, test, vi } from "vitest";
+import { bound, interpreter } from "./budget";
 import { refusals } from "./guard";
 import { answer, DAY, drawn, items, MEASURE, texts } from "./testing";
 
@@ -85,6 +87,20 @@ test("what leads out of the chart is refused with its place", () => {
     [{ params: [{ name: "a", select: { type: "point", on: { source: "window", type: "click" } } }] }, "params[0].select.on: it listens outside"],
     [{ params: [{ name: "a", select: { type: "interval", on: "[pointerdown, window:pointerup] > window:pointermove" } }] }, "params[0].select.on: it listens outside"],
     [{ params: [{ name: "a", select: { type: "point", on: "timer{1}" } }] }, "params[0].select.on: it listens outside"],
+    [{ mark: { type: "bar", cursor: "url(https://example.com/x), auto" } }, "mark.cursor: only the name of a cursor is taken"],
+    [{ mark: { type: "bar", cursor: { expr: "datum.origin" } } }, "mark.cursor: only the name"],
+    [{ config: { view: { cursor: "URL(//x)" } } }, "config.view.cursor: only the name"],
+    [{ params: [{ name: "cursor", value: "url(//x)" }] }, "params: “cursor” is a name of Vega's own"],
+    [{ config: { params: [{ name: "autosize", value: "none" }] } }, "config.params: “autosize” is a name"],
+    [{ data: { values: "a,b\n1,2", format: { type: "csv" } } }, "data.values: rows are a list"],
+    [{ data: { values: ["a,b"], format: { type: "csv" } } }, "data.format: rows are a list"],
+    [{ data: { name: "query1", format: { type: "tsv" } } }, "data.format: rows are a list"],
+    [{ datasets: { a: "a,b\n1,2" } }, "datasets.a: rows are a list"],
+    [{ datasets: { a_store: [1] } }, "datasets.a_store: names of this end are those of selections"],
+    [{ data: { name: "a_store", values: [1] } }, "data: names of this end are those of selections"],
+    [{ transform: [{ filter: { and: ["modify('query1',{a:1}", "1)"] } }] }, "transform[0].filter.and[0]: it is no expression"],
+    [{ encoding: { color: { condition: { test: "modify('query1',{}) ? 1 : (1", value: "red" } } } }, "encoding.color.condition.test: it is no expression"],
+    [{ mark: { type: "bar", opacity: { expr: "1) + modify('query1', {}" } } }, "mark.opacity.expr: it is no expression"],
   ] as const) {
     expect(refused(spec).join("\n"), JSON.stringify(spec)).toContain(reason);
   }
@@ -122,7 +138,9 @@ test("what has no end is refused before it runs", () => {
     [{ width: 1e9 }, "width: 10,000 is the most"],
     [{ mark: { type: "line", strokeDash: [1e-9, 1e-9] } }, "mark.strokeDash: dashes are shorter than a pixel"],
     [{ mark: { type: "point", shape: `M${"0,0L".repeat(2_000)}` } }, "mark.shape: a text of more than"],
-    [{ repeat: { row: Array.from({ length: 30 }, () => "flights"), column: Array.from({ length: 30 }, () => "flights") }, spec: BARS, mark: undefined }, "it has 901 views"],
+    [{ repeat: { row: Array.from({ length: 30 }, () => "flights"), column: Array.from({ length: 30 }, () => "flights") }, spec: BARS, mark: undefined }, "it has 900 views"],
+    [{ ...Array.from({ length: 12 }).reduce<object>((spec) => ({ repeat: ["a", "b", "c", "d"], spec }), BARS), mark: undefined }, "it has 16,777,216 views"],
+    [{ transform: [{ aggregate: Array.from({ length: 21 }, (_, place) => ({ op: "ci0", field: `f${place}`, as: "a" })) }] }, "transform[0].aggregate: it has 21 items"],
     [{ transform: [{ calculate: "modify('query1', datum)", as: "a" }] }, "transform[0].calculate: it changes its own data"],
     [{ transform: [{ calculate: "\\u006dodify('query1', datum)", as: "a" }] }, "transform[0].calculate: it changes its own data"],
     [{ params: [{ name: "a", expr: "setdata('query1', [])" }] }, "params[0].expr: it changes its own data"],
@@ -146,6 +164,18 @@ test("expressions call nothing that reaches out, and run no regular expressions"
   for (const expression of ["datum.constructor.constructor", "datum['constructor']", "event.view", "event.target.ownerDocument", "event['vi' + 'ew']", "item().context", "data('query1').__proto__"]) {
     await expect(calculated(expression), expression).rejects.toThrow(/is not read|by their names alone|can't be drawn/);
   }
+  for (const expression of ["view()", "view()._el.parentNode.textContent", "event", "(1 ? event : 0)['vi' + 'ew']", "[event][0]", "merge(event)", "{e: event}", "event.toElement", "event['path']", "item().mark.group.context", "datum.mark.context", "{toString: datum.a}", "setdata('query1', [])"]) {
+    await expect(calculated(expression), expression).rejects.toThrow(/^This spec is not drawn|can't be drawn/);
+  }
+  // Names that are computed are judged when they are known.
+  for (const expression of ["[datum][0]['con' + 'text']", "pluck([datum], 'mark.group')", "pluck([datum], 'mark[0]')", "pluck([datum], 'context')"]) {
+    await expect(calculated(expression), expression).rejects.toThrow(/“context” is not read|takes the name of a column/);
+  }
+  await expect(calculated("[].fill")).rejects.toThrow("an expression makes a function");
+  const { view } = await chart({ ...BARS, params: [{ name: "names", value: { JFK: "Kennedy" } }], transform: [{ calculate: "names[datum.origin] || datum['ori' + 'gin'] || pluck(data('query1'), 'origin')[1]", as: "made" }] });
+  expect(items(view, "rect").map(({ datum }) => datum.made)).toEqual(["Kennedy", "LGA"]);
+  // Formats are functions: those that change data are none.
+  await expect(chart({ ...BARS, encoding: { ...BARS.encoding, x: { field: "origin", axis: { formatType: "modify", format: "x" } } } })).rejects.toThrow("data are changed");
   await expect(chart({ ...BARS, encoding: { ...BARS.encoding, x: { field: "origin", axis: { labelExpr: "test('(a+)+$', datum.label)" } } } })).rejects.toThrow(/regular expressions/);
   await expect(chart({ ...BARS, encoding: { ...BARS.encoding, color: { condition: { test: "test('(a+)+$', datum.origin)", value: "red" }, value: "blue" } } })).rejects.toThrow(/regular expressions/);
   await expect(chart({ ...BARS, mark: { type: "bar", width: { expr: "pad('x', 1e9)" } } })).rejects.toThrow(/is not called/);
@@ -178,6 +208,25 @@ test("what costs too much ends in time, and says so", async () => {
   expect(performance.now() - started).toBeLessThan(60_000);
 }, 120_000);
 
+test("time is looked at inside of a step too", async () => {
+  const ROOM = 8_000;
+  const costly = async (more: object, rows = many(10_000)) => {
+    const started = performance.now();
+    const failed = await chart({ ...BARS, ...more }, rows).then(() => "", String);
+    expect(performance.now() - started, JSON.stringify(more).slice(0, 200)).toBeLessThan(ROOM);
+    return failed;
+  };
+  const big = { name: "big", expr: "sequence(9999)" };
+  const calculated = (expression: string) => ({ params: [big], transform: [{ calculate: expression, as: "a" }] });
+  const often = (expression: string, times = 150) => Array.from({ length: times }, () => expression).join("+");
+  for (const expression of [often("length(big+'')"), often("(big == 'x')"), often("length(upper(big))"), often("datum[big]"), often("(+big)")]) {
+    expect(await costly(calculated(expression)), expression.slice(0, 40)).toMatch(/cost too much|more than 3 seconds/);
+  }
+  expect(await costly(calculated("length(join(big, join(big, join(big, 'x'))))"), many(1))).toMatch(/cost too much/);
+  expect(await costly(calculated("length(replace(join(sequence(2000)), '0', join(split(join(sequence(2000)), ','), \"$'\")))"), many(1))).toMatch(/cost too much/);
+  expect(await costly(calculated(often("length(intersect([[0, 0], [9, 9]]))", 90)), many(100))).toMatch(/cost too much/);
+}, 120_000);
+
 test("steps that make many of few are counted before they run", async () => {
   const rows = answer({ origin: {}, dest: {}, flights: MEASURE }, Array.from({ length: 2_000 }, (_, place) => [`o${place}`, `d${place}`, place]));
   for (const [spec, reason] of [
@@ -197,6 +246,30 @@ test("steps that make many of few are counted before they run", async () => {
     await expect(chart({ ...BARS, ...spec }, few), JSON.stringify(spec)).resolves.toBeDefined();
   }
 }, 60_000);
+
+test("shapes are as short as texts", async () => {
+  const paths = answer({ path: {}, flights: MEASURE }, [[`M0,0L${"1,1L".repeat(50_000)}0,0`, 1]]);
+  const spec = { mark: "point", encoding: { y: { field: "flights", type: "quantitative" }, shape: { field: "path", scale: null } } };
+  await expect(chart(spec, paths)).rejects.toThrow("one of its texts is too long");
+  await expect(chart(spec, answer({ path: {}, flights: MEASURE }, [["M0,0L1,1", 1]]))).resolves.toBeDefined();
+});
+
+test("what an event asks has a time of its own", () => {
+  const read = { type: "MemberExpression", computed: false, object: { type: "Identifier", name: "event" }, property: { type: "Identifier", name: "shiftKey" } };
+  bound();
+  const filter = interpreter.event!({ functions: {} }, { ast: read });
+  const [dataflow, now] = [{}, performance.now()];
+  const clock = vi.spyOn(performance, "now");
+  // A pointer that moves for a minute over what it doesn't change.
+  const seen = [0, 60_000].map((later) => {
+    clock.mockReturnValue(now + later);
+    const event = { dataflow, shiftKey: later > 0 };
+    new Operator(undefined, () => 1).evaluate(event);
+    return filter(event);
+  });
+  clock.mockRestore();
+  expect(seen).toEqual([false, true]);
+});
 
 test("what is no spec says why", async () => {
   await expect(chart("{mark: bar")).rejects.toThrow(/^The spec is no JSON: /);

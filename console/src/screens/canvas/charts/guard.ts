@@ -1,7 +1,7 @@
 // What a spec that somebody wrote may not say: what reaches out of the chart, and what has no end. Expressions are judged in `expressions.ts`, time and rows in `budget.ts`.
 
 import { MOST_POINTS, Undrawable, words } from "./answer";
-import { asksToModify } from "./expressions";
+import { against } from "./expressions";
 import type { Loose } from "./settings";
 
 /** The most bytes of a spec. */
@@ -51,6 +51,12 @@ const REFUSED: Record<string, string> = {
   locale: "numbers and times are written as the page writes them",
 };
 const MARKS: Record<string, string> = { image: "images are not loaded", geoshape: MAP };
+/** Keys whose texts are run. */
+const RUN = new Set(["filter", "test", "and", "or", "not", "calculate", "expr", "labelExpr", "signal", "toggle"]);
+/** Names that Vega has for what it keeps of a chart itself. */
+const TAKEN = new Set(["cursor", "width", "height", "padding", "autosize", "background"]);
+/** The most figures that one step makes: some of them take a second each. */
+const MOST_FIGURES = 20;
 /** Intervals that an axis may be cut into: smaller ones may be millions. */
 const INTERVALS = ["year", "quarter", "month", "week", "day"];
 
@@ -104,6 +110,15 @@ const RULES: Record<string, Rule> = {
   fold: list(MOST_STEPS / 10),
   flatten: list(MOST_STEPS / 10),
   transform: list(MOST_TRANSFORMS),
+  aggregate: list(MOST_FIGURES),
+  joinaggregate: list(MOST_FIGURES),
+  window: list(MOST_FIGURES),
+  // A cursor may be a picture, which is loaded.
+  cursor: (value) => (value === null || (typeof value === "string" && /^[a-z-]+$/.test(value)) ? undefined : "only the name of a cursor is taken"),
+  params: (value) => {
+    const taken = Array.isArray(value) ? value.map((one) => String(isMap(one) ? one.name : "")).find((name) => TAKEN.has(name)) : undefined;
+    return taken === undefined ? undefined : `“${taken}” is a name of Vega's own`;
+  },
   layer: list(MOST_VIEWS),
   format: (value, parent) => pattern(typeof value === "object" ? "" : value, parent),
   numberFormat: pattern,
@@ -125,34 +140,51 @@ export function refusals(spec: unknown, queries: string[]): string[] {
   if (bytes > MOST_BYTES) return [`it has more than ${MOST_BYTES / 1024} KiB`];
   const found: string[] = [];
   const names = new Set([...queries, ...Object.keys(isMap(spec.datasets) ? spec.datasets : {})]);
-  let views = 0;
+  let [views, repeated] = [0, 1];
   const rows = (values: unknown, path: (string | number)[]) => {
     if (Array.isArray(values) && values.length > MOST_POINTS) found.push(`${at(path)}: ${MOST_POINTS.toLocaleString()} rows are the most`);
+    // What reads texts makes functions of them, which the page forbids.
+    if (typeof values === "string") found.push(`${at(path)}: rows are a list`);
   };
-  const walk = (value: unknown, path: (string | number)[]): void => {
+  const named = (name: string, path: (string | number)[]) => {
+    if (name.endsWith("_store")) found.push(`${at(path)}: names of this end are those of selections`);
+  };
+  const walk = (value: unknown, path: (string | number)[], times = 1): void => {
     if (typeof value === "string") {
-      if (value.length > MOST_TEXT) found.push(`${at(path)}: a text of more than ${MOST_TEXT.toLocaleString()} characters`);
-      else if (asksToModify(value)) found.push(`${at(path)}: it changes its own data`);
+      const reason = value.length > MOST_TEXT ? `a text of more than ${MOST_TEXT.toLocaleString()} characters` : against(value, RUN.has(String(path.findLast((key) => typeof key === "string"))));
+      if (reason) found.push(`${at(path)}: ${reason}`);
       return;
     }
-    if (Array.isArray(value)) return value.forEach((one, place) => walk(one, [...path, place]));
+    if (Array.isArray(value)) return value.forEach((one, place) => walk(one, [...path, place], times));
     if (!isMap(value)) return;
-    if (value.mark !== undefined) views += 1;
-    if (isMap(value.repeat) || Array.isArray(value.repeat)) views += (Array.isArray(value.repeat) ? [value.repeat] : Object.values(value.repeat)).reduce<number>((all, one) => all * (Array.isArray(one) ? one.length : 1), 1);
+    if (value.mark !== undefined) views += times;
+    if (isMap(value.repeat) || Array.isArray(value.repeat)) {
+      // What is repeated inside of what is repeated is as many times more.
+      times *= (Array.isArray(value.repeat) ? [value.repeat] : Object.values(value.repeat)).reduce<number>((all, one) => all * (Array.isArray(one) || typeof one === "string" ? one.length : 1), 1);
+      repeated = Math.max(repeated, times);
+    }
     for (const [key, inner] of Object.entries(value)) {
       const reason = Object.hasOwn(REFUSED, key) ? REFUSED[key] : Object.hasOwn(RULES, key) ? RULES[key]!(inner, value) : /dash$/i.test(key) ? dashes(inner, value) : undefined;
       if (reason) found.push(`${at([...path, key])}: ${reason}`);
-      else if (key === "datasets" && path.length === 0 && isMap(inner)) for (const [name, values] of Object.entries(inner)) rows(values, [key, name]);
-      else if (key === "data" && isMap(inner)) {
+      else if (key === "datasets" && path.length === 0 && isMap(inner)) {
+        for (const [name, values] of Object.entries(inner)) {
+          named(name, [key, name]);
+          rows(values, [key, name]);
+        }
+      } else if (key === "data" && isMap(inner)) {
         const { values, ...rest } = inner;
+        const { type = "json" } = isMap(rest.format) ? rest.format : {};
+        if (type !== "json") found.push(`${at([...path, key, "format"])}: rows are a list`);
+        if (typeof rest.name === "string") named(rest.name, [...path, key]);
         if (typeof rest.name === "string" && values === undefined && rest.sequence === undefined && !names.has(rest.name)) found.push(`${at([...path, key])}: no query is called “${words(rest.name)}”`);
         if (typeof rest.name === "string" && values !== undefined && queries.includes(rest.name)) found.push(`${at([...path, key])}: the name is that of a query`);
         rows(values, [...path, key, "values"]);
-        walk(rest, [...path, key]);
-      } else if (key !== "$schema") walk(inner, [...path, key]);
+        walk(rest, [...path, key], times);
+      } else if (key !== "$schema") walk(inner, [...path, key], times);
     }
   };
   walk(spec, []);
+  views = Math.max(views, repeated);
   if (views > MOST_VIEWS) found.push(`it has ${views.toLocaleString()} views; ${MOST_VIEWS} are the most`);
   return found;
 }
