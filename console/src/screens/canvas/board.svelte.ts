@@ -65,7 +65,7 @@ export class Board extends Look {
   /** Asks anew for all that is shown. */
   renew(): void {
     this.once.forget();
-    this.shared.round += 1;
+    super.renew();
     this.bound();
   }
 
@@ -83,6 +83,7 @@ export class Board extends Look {
     const [dimensions, measures] = [union(all.map(({ allDimensions }) => allDimensions)), union(all.map(({ allMeasures }) => allMeasures))];
     this.declared = { ...declaredBy(document, "", undefined), time: all.find(({ time }) => time)?.time, dimensions, measures };
     this.columns = new Map([...dimensions, ...measures].map(({ name, title, type }) => [name, { name, display_name: title, role: "dimension" as const, type }]));
+    this.loaded();
   }
 
   /** Where the first view that has times is asked; none while nothing may be asked. */

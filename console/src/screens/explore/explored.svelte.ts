@@ -20,7 +20,7 @@ export class Explored extends Look {
   load = async (): Promise<void> => {
     this.loading?.abort();
     const { signal } = (this.loading = new AbortController());
-    [this.problem, this.span, this.shared.cursor] = [undefined, undefined, undefined];
+    [this.problem, this.shared.cursor] = [undefined, undefined];
     try {
       const explore = await this.resource("explore", this.name, signal);
       const view = (explore.result as { metrics_view?: string } | null)?.metrics_view ?? (explore.spec as { metrics_view?: string } | undefined)?.metrics_view;
@@ -38,6 +38,7 @@ export class Explored extends Look {
       const isSeen = ({ name }: Field) => columns.has(name);
       const seen = { ...declared, measures: declared.measures.filter(isSeen), dimensions: declared.dimensions.filter(isSeen) };
       [this.bounds, this.declared, this.columns, this.from] = [bounds, seen, columns, asking];
+      this.loaded();
     } catch (error) {
       if (!signal.aborted) this.problem = problemOf(error);
     }

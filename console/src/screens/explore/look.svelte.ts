@@ -55,6 +55,22 @@ export abstract class Look {
 
   /** Reads what is declared. */
   abstract load: () => Promise<void>;
+  /** True if the next answer to that makes all others old. */
+  private isOld = false;
+  /** Reads anew what is declared, since files have changed, and then asks anew for all that is shown. */
+  reload(): void {
+    this.isOld = true;
+    void this.load();
+  }
+  /** Called when what is declared has been read. */
+  protected loaded(): void {
+    if (this.isOld) this.renew();
+    this.isOld = false;
+  }
+  /** Asks anew for all that is shown. */
+  renew(): void {
+    this.shared.round += 1;
+  }
   /** Looks as somebody else: nothing of what was shown before stays. */
   abstract lookAs(email: string | undefined): void;
 
