@@ -10,8 +10,9 @@ import { Once } from "../explore/once";
 import type { Query } from "../explore/questions";
 import { Queue } from "../explore/queue";
 import { declaredBy } from "./declared";
-import type { BoardDocument } from "./document";
+import type { BoardDocument, Variable } from "./document";
 import { Sight } from "./sight.svelte";
+import { givenOf } from "./variables";
 
 /** Fields of several views by their names, in the order of their first views. */
 function union(all: Field[][]): Field[] {
@@ -28,6 +29,8 @@ export class Board extends Look {
   isLoading = $state(false);
 
   private loading: AbortController | undefined;
+  /** The variables as the file has them: what the address sets has their types, and no others are known. */
+  private variables: Variable[] | undefined;
   private readonly once = new Once<Told>();
   private readonly queue = new Queue();
 
@@ -42,16 +45,32 @@ export class Board extends Look {
     this.loading?.abort();
     const { signal } = (this.loading = new AbortController());
     [this.problem, this.isLoading] = [undefined, true];
-    const words = this.values === "{}" ? "" : `?variables=${encodeURIComponent(this.values)}`;
     try {
-      const headers: Record<string, string> = this.as ? { "watershed-view-as": this.as } : {};
-      const document = await this.service.get<BoardDocument>(`canvases/${encodeURIComponent(this.name)}/board${words}`, signal, headers);
+      const document = await this.read(signal);
       if (!signal.aborted) this.show(document);
     } catch (error) {
       if (!signal.aborted) this.problem = problemOf(error);
     }
     if (!signal.aborted) this.isLoading = false;
   };
+
+  reload(): void {
+    this.variables = undefined;
+    super.reload();
+  }
+
+  private async read(signal: AbortSignal): Promise<BoardDocument> {
+    const headers: Record<string, string> = this.as ? { "watershed-view-as": this.as } : {};
+    const get = (words: string) => this.service.get<BoardDocument>(`canvases/${encodeURIComponent(this.name)}/board${words}`, signal, headers);
+    const said = this.view.variables;
+    if (Object.keys(said).length === 0 || !this.variables) {
+      const document = await get("");
+      this.variables = document.variables;
+      if (Object.keys(givenOf(said, document.variables)).length === 0) return document;
+    }
+    const given = JSON.stringify(givenOf(said, this.variables));
+    return get(given === "{}" ? "" : `?variables=${encodeURIComponent(given)}`);
+  }
 
   stop = (): void => this.loading?.abort();
 

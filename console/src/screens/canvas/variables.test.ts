@@ -1,9 +1,16 @@
 import { expect, test } from "vitest";
 import type { Answer } from "../explore/asking";
-import { optionsOf, outputOf } from "./variables";
+import { givenOf, optionsOf, outputOf } from "./variables";
 
 test("a component names the variable that it sets, as a text or as a block", () => {
   expect([{ name: "x" }, "y", { name: "" }, "", null, 7, { name: 3 }].map((output) => outputOf({ output }))).toEqual(["x", "y", undefined, undefined, undefined, undefined, undefined]);
+});
+
+test("values of an address have the types of the board's variables, and are those of its variables alone", () => {
+  const declared = [{ name: "on", value: true }, { name: "top", value: 5 }, { name: "country", value: "DE" }, { name: "none", value: null }];
+  expect(givenOf({ on: "false", top: "7", country: "12", none: "3", old: "x" }, declared)).toEqual({ on: false, top: 7, country: "12", none: "3" });
+  expect(givenOf({ on: "x", top: "many" }, declared)).toEqual({ on: "x", top: "many" });
+  expect(givenOf({}, [{ name: "constructor", value: "" }])).toEqual({});
 });
 
 test("options are those that are listed, or the rows of the query", () => {

@@ -1,8 +1,21 @@
 // Variables of a board that components set, and the values that are offered for one.
 
+import { isNumber } from "../explore/address";
 import { plain } from "../explore/format";
 import type { Answer } from "../explore/asking";
-import type { Component } from "./document";
+import type { Component, Variable } from "./document";
+
+/** Returns what an address says of variables that a board has, in the types that their values have there. */
+export function givenOf(said: Record<string, string>, declared: Variable[]): Record<string, string | number | boolean> {
+  const given: Record<string, string | number | boolean> = {};
+  for (const { name, value } of declared) {
+    const text = Object.hasOwn(said, name) ? said[name] : undefined;
+    if (text === undefined) continue;
+    const isTruth = typeof value === "boolean" && (text === "true" || text === "false");
+    given[name] = isTruth ? text === "true" : typeof value === "number" && isNumber(text) ? Number(text) : text;
+  }
+  return given;
+}
 
 /** The name of the variable that a component sets; none if it sets none. */
 export function outputOf({ output }: Pick<Component, "output">): string | undefined {
