@@ -5,7 +5,7 @@ import type { Service } from "../../service";
 import { Asking, type Answer, type Told } from "../explore/asking";
 import type { Field } from "../explore/declared";
 import type { Column } from "../explore/format";
-import { Look, type Source } from "../explore/look.svelte";
+import { isClosed, Look, type Source } from "../explore/look.svelte";
 import { Once } from "../explore/once";
 import type { Query } from "../explore/questions";
 import { Queue } from "../explore/queue";
@@ -49,7 +49,9 @@ export class Board extends Look {
       const document = await this.read(signal);
       if (!signal.aborted) this.show(document);
     } catch (error) {
-      if (!signal.aborted) this.problem = problemOf(error);
+      if (signal.aborted) return;
+      this.problem = problemOf(error);
+      if (isClosed(this.problem)) this.clear();
     }
     if (!signal.aborted) this.isLoading = false;
   };
@@ -75,13 +77,18 @@ export class Board extends Look {
   stop = (): void => this.loading?.abort();
 
   lookAs(email: string | undefined): void {
-    [this.shared.as, this.document, this.declared, this.bounds, this.span] = [email, undefined, undefined, undefined, undefined];
-    this.sights = new Map();
-    this.once.forget();
+    this.stop();
+    this.shared.as = email;
+    this.clear();
     void this.load();
   }
 
-  /** Asks anew for all that is shown. */
+  private clear(): void {
+    [this.document, this.declared, this.bounds, this.span] = [undefined, undefined, undefined, undefined];
+    [this.sights, this.columns] = [new Map(), new Map()];
+    this.once.forget();
+  }
+
   renew(): void {
     this.once.forget();
     super.renew();

@@ -4,7 +4,7 @@ import { problemOf, type Schemas } from "../../api";
 import type { Service } from "../../service";
 import { Asking } from "./asking";
 import { declaredOf, type Field } from "./declared";
-import { Look } from "./look.svelte";
+import { isClosed, Look } from "./look.svelte";
 import { probe } from "./probe";
 
 type Resource = Schemas["ResourceDocument"];
@@ -40,16 +40,23 @@ export class Explored extends Look {
       [this.bounds, this.declared, this.columns, this.from] = [bounds, seen, columns, asking];
       this.loaded();
     } catch (error) {
-      if (!signal.aborted) this.problem = problemOf(error);
+      if (signal.aborted) return;
+      this.problem = problemOf(error);
+      if (isClosed(this.problem)) this.clear();
     }
   };
 
   stop = (): void => this.loading?.abort();
 
   lookAs(email: string | undefined): void {
-    [this.shared.as, this.declared, this.from, this.bounds] = [email, undefined, undefined, undefined];
-    this.columns = new Map();
+    this.shared.as = email;
+    this.clear();
     void this.load();
+  }
+
+  private clear(): void {
+    [this.declared, this.from, this.bounds, this.span] = [undefined, undefined, undefined, undefined];
+    this.columns = new Map();
   }
 
   /** A resource with its spec, as whoever is signed in has it: also an admin who looks as somebody, whose fields the answers tell. */

@@ -36,6 +36,9 @@ export interface Source {
   allMeasures: Field[];
 }
 
+/** Returns true if a problem says that what was shown is not there any more, or not for the viewer. */
+export const isClosed = ({ status }: ProblemDocument): boolean => status === 403 || status === 404;
+
 export abstract class Look {
   declared = $state.raw<Declared>();
   problem = $state.raw<ProblemDocument>();
