@@ -29,6 +29,9 @@ export class Board extends Look {
   isLoading = $state(false);
 
   private loading: AbortController | undefined;
+  private bounding: AbortController | undefined;
+  /** Whose bounds were asked for. */
+  private boundOf: Asking | undefined;
   /** The variables as the file has them: what the address sets has their types, and no others are known. */
   private variables: Variable[] | undefined;
   private readonly once = new Once<Told>();
@@ -74,7 +77,12 @@ export class Board extends Look {
     return get(given === "{}" ? "" : `?variables=${encodeURIComponent(given)}`);
   }
 
-  stop = (): void => this.loading?.abort();
+  stop = (): void => {
+    this.loading?.abort();
+    this.bounding?.abort();
+    this.boundOf = undefined;
+    this.sights.forEach((sight) => sight.stop());
+  };
 
   lookAs(email: string | undefined): void {
     this.stop();
@@ -92,6 +100,7 @@ export class Board extends Look {
   renew(): void {
     this.once.forget();
     super.renew();
+    this.boundOf = undefined;
     this.bound();
   }
 
@@ -117,10 +126,14 @@ export class Board extends Look {
     return [...this.sights.values()].find(({ time }) => time)?.asking;
   }
 
-  /** Asks what times the data have. */
+  /** Asks what times the data have, unless that was asked. */
   bound(): void {
     const at = this.first;
-    void at?.bounds(new AbortController().signal).then((bounds) => this.first === at && (this.bounds = bounds), () => {});
+    if (!at || at === this.boundOf) return;
+    this.boundOf = at;
+    this.bounding?.abort();
+    const { signal } = (this.bounding = new AbortController());
+    void at.bounds(signal).then((bounds) => !signal.aborted && (this.bounds = bounds), () => {});
   }
 
   /** Says above the board what the range came to in its first view, by the clock of that view's times. */

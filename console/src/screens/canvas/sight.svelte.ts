@@ -32,6 +32,8 @@ export class Sight extends Look {
     this.board.lookAs(email);
   }
 
+  stop = (): void => this.typing?.abort();
+
   /** Takes what a document says of the view. */
   take(declared: Declared, asking: Asking): void {
     this.typing?.abort();
