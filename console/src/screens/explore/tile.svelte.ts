@@ -9,6 +9,8 @@ export class Tile {
   told = $state.raw<Told>();
   /** The question that the answer is of. */
   question = $state.raw<Question>();
+  /** Where it was asked. */
+  asking = $state.raw<Asking>();
   problem = $state.raw<ProblemDocument>();
   isLoading = $state(false);
   /** When the answer came, in milliseconds. */
@@ -34,7 +36,7 @@ export class Tile {
       this.asked = undefined;
     };
     asking.ask(question, asked.signal).then(
-      (told) => end(() => ([this.told, this.question, this.problem, this.at] = [told, question, undefined, Date.now()])),
+      (told) => end(() => ([this.told, this.question, this.asking, this.problem, this.at] = [told, question, asking, undefined, Date.now()])),
       (error: unknown) => end(() => (this.problem = problemOf(error))),
     );
   }
@@ -57,7 +59,7 @@ export class Tile {
   clear(): void {
     this.stop();
     this.last = "";
-    [this.told, this.question, this.problem] = [undefined, undefined, undefined];
+    [this.told, this.question, this.asking, this.problem] = [undefined, undefined, undefined, undefined];
   }
 
   /** The place of a column in the rows; less than 0 if it is missing. */
