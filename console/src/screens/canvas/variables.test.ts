@@ -19,6 +19,7 @@ test("options are those that are listed, or the rows of the query", () => {
     { value: "2", label: "2" },
     { value: "b", label: "Bee" },
   ]);
+  expect(optionsOf({ options: ["a", "a", 1, "1"] }, undefined).map(({ value }) => value)).toEqual(["a", "1"]);
   const answer = { columns: [{ name: "n" }, { name: "code" }, { name: "title" }], rows: [[1, "DE", "Germany"], [2, "FR", null], [3, null, "x"], [4, "DE", "again"]] } as unknown as Answer;
   expect(optionsOf({ value_field: "code", label_field: "title" }, answer)).toEqual([{ value: "DE", label: "again" }, { value: "FR", label: "FR" }]);
   expect(optionsOf({}, answer).map(({ value }) => value)).toEqual(["1", "2", "3", "4"]);

@@ -45,8 +45,10 @@ function listed(options: unknown): Option[] {
 
 /** Returns what is offered: what the author lists, and else the rows of the component's query. */
 export function optionsOf(properties: Record<string, unknown>, answer: Answer | undefined): Option[] {
+  // Of equal values one is offered.
+  const single = (all: Option[]) => [...new Map(all.map((one) => [one.value, one])).values()].slice(0, MOST);
   const said = listed(properties.options ?? properties.values);
-  if (said.length > 0 || !answer) return said.slice(0, MOST);
+  if (said.length > 0 || !answer) return single(said);
   const place = (...keys: string[]) => answer.columns.findIndex(({ name }) => keys.some((key) => properties[key] === name));
   const value = Math.max(place("value_field", "valueField", "field", "dimension"), 0);
   const label = place("label_field", "labelField");
@@ -54,5 +56,5 @@ export function optionsOf(properties: Record<string, unknown>, answer: Answer | 
     const said = text(row[value]);
     return said === undefined ? [] : [{ value: said, label: (label < 0 ? undefined : text(row[label])) ?? said }];
   });
-  return [...new Map(found.map((one) => [one.value, one])).values()].slice(0, MOST);
+  return single(found);
 }

@@ -39,6 +39,12 @@ test("numbers of conditions are bounded", () => {
   expect(view.unread).toHaveLength(100);
 });
 
+test("a condition that is said twice stands once", () => {
+  const view = read(new URLSearchParams("has.origin=J&has.origin=J&lacks.origin=J&of.origin=n%3E1&of.origin=n%3E1&is.origin=a&is.origin=a"));
+  expect(view.unread).toEqual([]);
+  expect(write(view).toString()).toBe("has.origin=J&lacks.origin=J&of.origin=n%3E1&is.origin=a");
+});
+
 test("a click includes a value, takes it away again, and moves it from what is excluded", () => {
   const once = toggled([], "origin", "JFK", false);
   expect(once).toEqual<Filter[]>([{ sort: "values", field: "origin", isNot: false, values: ["JFK"] }]);

@@ -125,13 +125,13 @@ function one<T extends string>(among: readonly T[], value: string, set: (value: 
 function filter(view: View, sign: string, field: string, value: string): boolean {
   if (!field || view.filters.length >= MOST_FILTERS) return false;
   if (sign === "has" || sign === "lacks") {
-    if (value) view.filters.push({ sort: "contains", field, isNot: sign === "lacks", text: value });
+    if (value) view.filters = withFilter(view.filters, { sort: "contains", field, isNot: sign === "lacks", text: value });
     return value !== "";
   }
   if (sign === "of") {
     const [, measure, op, bound, low, high] = GROUPS.exec(value) ?? [];
     if (measure === undefined || ![bound ?? low!, bound ?? high!].every(isNumber)) return false;
-    view.filters.push({ sort: "groups", field, measure, op: (op as ">" | "<" | undefined) ?? "between", low: bound ?? low!, high: high ?? "" });
+    view.filters = withFilter(view.filters, { sort: "groups", field, measure, op: (op as ">" | "<" | undefined) ?? "between", low: bound ?? low!, high: high ?? "" });
     return true;
   }
   const isNot = sign === "not" || sign === "filled";
@@ -171,6 +171,12 @@ export function write(view: View): URLSearchParams {
     }
   }
   return words;
+}
+
+/** Adds a condition, unless an equal one stands there. */
+export function withFilter(filters: Filter[], one: Filter): Filter[] {
+  const said = JSON.stringify(one);
+  return filters.some((other) => JSON.stringify(other) === said) ? filters : [...filters, one];
 }
 
 /** Adds a value to what a dimension includes or excludes; takes it away where it stands there. */
