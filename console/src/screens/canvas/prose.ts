@@ -20,9 +20,28 @@ const marked = new Marked({
   },
 });
 
+/** The most pairs of signs that are tried: each sign of emphasis, of code, of links and of pictures with each other one of its paragraph. */
+const MOST_PAIRS = 250_000;
+
+/** Returns true if a text has more signs than are paired in a moment. */
+export function isTangled(text: string): boolean {
+  const signs = text.split(/\n\s*\n/).map((part) => part.match(/[*_~`![\]<]/g)?.length ?? 0);
+  return signs.reduce((pairs, count) => pairs + count * count, 0) > MOST_PAIRS;
+}
+
+/** Returns a text as it is written, in its lines. */
+function asWritten(text: string): DocumentFragment {
+  const [made, lines] = [document.createDocumentFragment(), document.createElement("pre")];
+  lines.textContent = text;
+  made.append(lines);
+  return made;
+}
+
 /** Returns a text in markdown as elements. */
-export function proseOf(text: string): DocumentFragment {
-  const html = marked.parse(visible(cut(text, MOST)), { async: false });
+export function proseOf(said: string): DocumentFragment {
+  const text = visible(cut(said, MOST));
+  if (isTangled(text)) return asWritten(text);
+  const html = marked.parse(text, { async: false });
   const made = DOMPurify.sanitize(html, { ...RULES, ALLOWED_TAGS: [...TAGS], ALLOWED_ATTR: [...RULES.ALLOWED_ATTR] });
   // Signs that steer a page may have come as entities.
   const walker = document.createTreeWalker(made, NodeFilter.SHOW_ALL);
