@@ -1,8 +1,7 @@
 // Questions of the parts of a board: asked while they are in sight, and told to all that is seen of their view.
 
-import { untrack } from "svelte";
 import { over, type Query, type Question } from "../explore/questions";
-import type { Tile } from "../explore/tile.svelte";
+import { tell, type Tile } from "../explore/tile.svelte";
 import type { Asked } from "./document";
 import type { Sight } from "./sight.svelte";
 
@@ -24,9 +23,6 @@ export function ask(tile: Tile, sight: Sight, isSeen: () => boolean, question: (
     if (!asking || !asked || !isSeen()) tile.stop();
     else tile.ask(asking, asked, round);
   });
-  $effect(() => {
-    const { told, question: answered } = tile;
-    if (told && answered) untrack(() => sight.heard(told, answered.query));
-  });
+  tell(tile, sight);
   $effect(() => tile.stop);
 }

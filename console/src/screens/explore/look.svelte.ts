@@ -6,7 +6,7 @@ import { cut, SHOWN, visible } from "../../parts/text";
 import { go, place } from "../../router";
 import type { Service } from "../../service";
 import { read, write, type Kind, type View } from "./address";
-import type { Answer, Asking } from "./asking";
+import type { Answer, Asking, Told } from "./asking";
 import type { Declared, Field } from "./declared";
 import type { Column } from "./format";
 import { grainsOf, proposed } from "./grains";
@@ -143,12 +143,18 @@ export abstract class Look {
   dimensions = $derived.by(() => this.chosen(this.allDimensions, this.view.dimensions ?? this.declared?.defaults.dimensions));
 
   time = $derived.by(() => this.declared?.time);
+  /** The type of the time; empty while it is not known. */
+  timeType = $derived.by(() => this.columns.get(this.time ?? "")?.type.toUpperCase() ?? "");
   zone = $derived.by(() => {
     const { zones = [], isZoneFixed = false } = this.declared ?? {};
     return (isZoneFixed ? undefined : this.view.zone) ?? zones[0] ?? "UTC";
   });
   /** The zone in which times are shown: days of a calendar have none. */
-  clock = $derived.by(() => (this.columns.get(this.time ?? "")?.type.toUpperCase() === "DATE" ? "UTC" : this.zone));
+  clock = $derived.by(() => (this.timeType === "DATE" ? "UTC" : this.zone));
+  /** The smallest grain that the time is cut to. */
+  smallest = $derived.by((): Grain | undefined => this.declared?.smallest ?? (this.timeType === "DATE" ? "day" : undefined));
+  /** Takes note of what an answer tells of all others. */
+  heard(_told: Told, _query: Query): void {}
   /** Takes note of the range that the service made of the words of a question. */
   resolve({ time_range: range, comparison_time_range: compared }: Answer, { time_range: words, time_zone: zone }: Query): void {
     if (range) this.span = { range, compared: compared ?? undefined, of: `${words}${zone}` };
@@ -172,10 +178,10 @@ export abstract class Look {
     const [start, end] = [instant(this.span?.range.start ?? ""), instant(this.span?.range.end ?? "")];
     return start === undefined || end === undefined || this.span?.of !== this.range + this.zone ? 0 : end - start;
   });
-  grains = $derived.by(() => grainsOf(this.length, this.declared?.smallest));
+  grains = $derived.by(() => grainsOf(this.length, this.smallest));
   grain = $derived.by((): Grain => {
     const asked = this.view.grain;
-    return asked && this.grains.includes(asked) ? asked : proposed(this.length, this.declared?.smallest);
+    return asked && this.grains.includes(asked) ? asked : proposed(this.length, this.smallest);
   });
 
   private types = $derived.by(() => new Map(this.allDimensions.map(({ name, type }) => [name.toLowerCase(), type])));

@@ -1,7 +1,9 @@
 // The answer that a part of the page shows: asked for once it is in sight, given up when it is replaced or gone.
 
+import { untrack } from "svelte";
 import { problemOf, type ProblemDocument } from "../../api";
 import type { Asking, Told } from "./asking";
+import type { Look } from "./look.svelte";
 import type { Question } from "./questions";
 
 /** An answer of one part. What there was stays until there is something newer. */
@@ -66,6 +68,14 @@ export class Tile {
   place(name: string): number {
     return this.told?.answer.columns.findIndex((column) => column.name === name) ?? -1;
   }
+}
+
+/** Tells what is looked at of each answer of a tile. Called while a component is made. */
+export function tell(tile: Tile, look: Look): void {
+  $effect(() => {
+    const { told, question } = tile;
+    if (told && question) untrack(() => look.heard(told, question.query));
+  });
 }
 
 /** Calls back when an element comes into sight, and when it leaves it. */
