@@ -3,7 +3,7 @@
 import { problemOf } from "../../api";
 import type { Service } from "../../service";
 import { Asking, type Answer, type Told } from "../explore/asking";
-import type { Field } from "../explore/declared";
+import { titleOf, type Field } from "../explore/declared";
 import type { Column } from "../explore/format";
 import { isClosed, Look, type Source } from "../explore/look.svelte";
 import { Once } from "../explore/once";
@@ -158,11 +158,13 @@ export class Board extends Look {
   }
 
   /** Fields without whose filter nothing is asked. */
-  missing = $derived.by(() => (this.mayFilter ? this.pinned.filter(({ field, isRequired }) => isRequired && !this.view.filters.some((one) => one.field === field.name)).map(({ field }) => field) : []));
+  missing = $derived.by(() => (this.mayFilter ? this.pinned.filter(({ field, isRequired }) => isRequired && !this.view.filters.some((one) => one.field === field.name && !this.idle.includes(one))).map(({ field }) => field) : []));
 
+  /** Each with the name of its view, for it leaves all others alone. */
   get beginnings(): string[] {
-    const filters = this.document?.defaults?.filters ?? {};
-    return [...new Set(Object.values(filters).filter((text) => typeof text === "string" && text.trim() !== ""))];
+    const { defaults, views = {} } = this.document ?? {};
+    const said = Object.entries(defaults?.filters ?? {}).filter(([, text]) => typeof text === "string" && text.trim() !== "");
+    return [...new Set(said.map(([name, text]) => `${text} (${views[name]?.display_name || titleOf(name)})`))];
   }
 
   /** The condition that the file begins with, of one view. */
