@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { columnsOf, linesOf } from "./layout";
+import { columnsOf, linesOf, unlike } from "./layout";
 
 const widths = (...all: number[]) => linesOf(all.map((width, place) => ({ width, component: String(place) }))).map(({ items, rest }) => [...items.map(({ width }) => width), ...(rest ? [-rest] : [])]);
 
@@ -18,6 +18,11 @@ test("what does not fit into twelve columns begins another line", () => {
   expect(widths(...Array<number>(14).fill(0)).map((line) => line.length)).toEqual([12, 2]);
   expect(widths(NaN, -3)).toEqual([[6, 6]]);
   expect(widths()).toEqual([]);
+});
+
+test("names that are equal get numbers, and none is there twice", () => {
+  expect(unlike(["a", "b", "a", "a 2", "a"])).toEqual(["a", "b", "a 2", "a 2 2", "a 3"]);
+  expect(unlike([])).toEqual([]);
 });
 
 test("columns are written as style sheets have them", () => {

@@ -7,16 +7,27 @@ const COLUMNS = 12;
 
 /** A line of items with their widths in columns, which need not be whole. */
 export interface Line {
-  items: { item: Item; width: number; place: number }[];
+  items: { item: Item; width: number }[];
   /** Columns that nothing stands in. */
   rest: number;
 }
 
+/** Returns names that differ: one that stands there already gets a number. */
+export function unlike(names: string[]): string[] {
+  const taken = new Set<string>();
+  for (const name of names) {
+    let word = name;
+    for (let number = 2; taken.has(word); number++) word = `${name} ${number}`;
+    taken.add(word);
+  }
+  return [...taken];
+}
+
 /** Cuts items into lines: a width that does not fit any more begins the next one, and those that are not said share what is left. */
 export function linesOf(items: Item[]): Line[] {
-  const lines: { item: Item; place: number; said: number }[][] = [];
+  const lines: { item: Item; said: number }[][] = [];
   let left = 0;
-  items.forEach((item, place) => {
+  for (const item of items) {
     const said = Math.min(Math.max(Math.floor(item.width) || 0, 0), COLUMNS);
     const least = Math.max(said, 1);
     if (lines.length === 0 || left < least) {
@@ -24,13 +35,13 @@ export function linesOf(items: Item[]): Line[] {
       left = COLUMNS;
     }
     left -= least;
-    lines.at(-1)!.push({ item, place, said });
-  });
+    lines.at(-1)!.push({ item, said });
+  }
   return lines.map((line) => {
     const taken = line.reduce((sum, { said }) => sum + said, 0);
     const open = line.filter(({ said }) => said === 0).length;
     const share = open > 0 ? (COLUMNS - taken) / open : 0;
-    return { items: line.map(({ item, place, said }) => ({ item, place, width: said || share })), rest: open > 0 ? 0 : COLUMNS - taken };
+    return { items: line.map(({ item, said }) => ({ item, width: said || share })), rest: open > 0 ? 0 : COLUMNS - taken };
   });
 }
 
