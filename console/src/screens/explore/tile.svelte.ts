@@ -64,9 +64,9 @@ export class Tile {
     [this.told, this.question, this.asking, this.problem] = [undefined, undefined, undefined, undefined];
   }
 
-  /** The place of a column in the rows; less than 0 if it is missing. */
+  /** The place of a column in the rows; less than 0 if it is missing. Names are those of the question, in any case. */
   place(name: string): number {
-    return this.told?.answer.columns.findIndex((column) => column.name === name) ?? -1;
+    return this.told?.answer.columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase()) ?? -1;
   }
 }
 
