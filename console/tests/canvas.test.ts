@@ -1,5 +1,7 @@
 // Boards: what their authors laid out stands on the page, and whoever looks at them moves all of it at once.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { FAILED_REQUEST, LOOKS, accessible, picture, visit } from "./lib/browser.ts";
 import { asked, boardOf, part, readOut } from "./lib/boards.ts";
@@ -149,7 +151,7 @@ served("the boards of flights", boards, (on) => {
     const all = { metrics_view: "departures", measures: ["flights"], time_range: "P1M", time_zone: "America/New_York" };
     const [, [begun] = []] = await told(on.program, { ...all, where: { cond: { op: "eq", exprs: [{ name: "origin" }, { val: "LGA" }] } } }, "canvas/begun");
     expect(await page.locator("[data-measure=flights]").innerText()).toBe(begun);
-    await page.getByRole("button", { name: "Remove: origin = 'LGA'" }).click();
+    await page.getByRole("button", { name: "Remove: origin = 'LGA' (Departures" }).click();
     await settled(page);
     const [, [bare] = []] = await told(on.program, all, "canvas/begun");
     expect(await page.locator("[data-measure=flights]").innerText()).toBe(bare);
@@ -162,6 +164,21 @@ served("the boards of flights", boards, (on) => {
     const [, ...rows] = await told(on.program, { metrics_view: "departures", ...last.query, limit: last.limit }, "canvas/begun");
     const shown = await table.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent?.trim() ?? "")));
     expect(shown).toEqual(rows.map((row) => row.map((cell) => (cell === "" ? "no value" : cell))));
+    await leave();
+  });
+
+  test("show the numbers of an edited view by themselves", async () => {
+    const file = "metrics/departures.yaml";
+    const before = readFileSync(join(on.program.project, file), "utf8");
+    const { page, leave } = await visit(boardOf(on.program.home, "flights", "new_york"));
+    await settled(page);
+    const shown = page.locator("[data-measure=flights]");
+    const said = await shown.innerText();
+    write(on.program.project, { [file]: before.replace("expression: count(*)\n", "expression: 2 * count(*)\n") });
+    await expect.poll(() => shown.innerText(), { timeout: 30_000 }).not.toBe(said);
+    write(on.program.project, { [file]: before });
+    await expect.poll(() => shown.innerText(), { timeout: 30_000 }).toBe(said);
+    await settled(page);
     await leave();
   });
 
@@ -178,6 +195,10 @@ served("the boards of flights", boards, (on) => {
     // What is wider than the twelve columns stands below.
     const [first, second] = await Promise.all(["Flights", "Mean delay"].map((name) => part(page, name).boundingBox()));
     expect(second!.y).toBeGreaterThan(first!.y + first!.height - 1);
+    // A link may name a variable that the board does not have any more.
+    await page.goto(boardOf(on.program.home, "flights", "parts", "let.gone=DE"));
+    await page.getByText("This part of the address has no meaning here: let.gone=DE").waitFor();
+    await settled(page);
     await page.goto(boardOf(on.program.home, "flights", "no_such_board"));
     await page.getByText("unknown-name").waitFor();
     await page.goto(pageOf(on.program.home, "flights", "canvas", "new_york"));

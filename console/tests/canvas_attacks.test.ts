@@ -35,10 +35,10 @@ served("a board that attacks whoever looks at it", attacked, (on) => {
         prose: component("markdown", { content: SAID }, [], named),
         text: component("text", { content: variables.word ?? "" }),
         kpi: component("kpi", { ...over, measure: "n" }, [{ measures: ["n"] }], named),
-        leaders: component("leaderboard", over, [{ dimensions: ["word"], measures: ["n"], sort: [{ name: "n", desc: true }], limit: 7 }], named),
+        leaders: component("leaderboard", over, ["word", "Word"].map((name) => ({ dimensions: [name], measures: ["n"], sort: [{ name: "n", desc: true }], limit: 7 })), named),
         table: component("table", { ...over, columns: [ATTACK, "word"] }, [{ dimensions: ["word", "cell"], measures: ["n"] }], named),
         pivot: component("pivot", over, [{ dimensions: ["word", "kind"], measures: ["n"], pivot_on: ["kind"] }], named),
-        select: component("select", { options: [ATTACK, { value: "x", label: ATTACK }] }, [], { ...named, output: { name: "word" } }),
+        select: component("select", { options: [ATTACK, ATTACK, 1, "1", { value: "x", label: ATTACK }] }, [], { ...named, output: { name: "word" } }),
         switch: component("switch", { label: ATTACK }, [], { output: "word" }),
         image: component("image", { url: "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>" }),
         picture: component("image", { url: "javascript:alert(1)" }),
@@ -51,6 +51,7 @@ served("a board that attacks whoever looks at it", attacked, (on) => {
         banner: ATTACK,
         variables: [{ name: "word", value: variables.word ?? ATTACK }],
         filters: { enable: true, pinned: ["word", ATTACK], required: [] },
+        time_ranges: ["P7D", "P7D"].map((range) => ({ range, comparison_offsets: ["-1P", "P7D", "P7D"].map((offset) => ({ offset, range: "" })) })),
         defaults: { time_range: "inf", comparison_mode: ATTACK, comparison_dimension: ATTACK, filters: {} },
         embedded_theme: { light: { primary: "url(https://example.org/x)", "surface-card": "red; background: url(https://example.org/y)", "color-sequential-1": "var(--bg)" }, dark: {} },
       },
@@ -60,7 +61,7 @@ served("a board that attacks whoever looks at it", attacked, (on) => {
     const other = await serve(attack);
     const words = encodeURIComponent(ATTACK);
     const { page, leave } = await visit(boardOf(other.home, "hostile", "words"), { viewport: { width: 1440, height: 4_000 } });
-    for (const view of ["", `let.word=${words}&is.word=${words}`, `tab.${words}=${words}&zone=${words}&range=${words}`]) {
+    for (const view of ["", `let.word=${words}&is.word=${words}`, `tab.${words}=${words}&zone=${words}&range=${words}`, "range=P7D&let.gone=x&has.word=x&has.word=x"]) {
       await page.goto(boardOf(other.home, "hostile", "words", view));
       await settled(page);
       expect((await readOut(page)).join()).not.toMatch(/[\u202A-\u202E\u2066-\u2069\u001b]/);
@@ -104,6 +105,33 @@ served("a board that attacks whoever looks at it", attacked, (on) => {
     await settled(page);
     expect(questions.length).toBeGreaterThan(few);
     expect(questions.length).toBeLessThan(3 * few + 12);
+    await leave();
+    other.close();
+  });
+
+  test("keeps what stays when a switch takes a part away", async () => {
+    const given: unknown[] = [];
+    const other = await serve((variables: Record<string, unknown>) => {
+      given.push(variables);
+      const isOn = variables.on !== false;
+      const parts = {
+        note: component("text", { content: "a part above" }),
+        switch: component("switch", {}, [], { output: "on" }),
+        // A part whose query was translated names its view there alone.
+        table: component("table", {}, [{ metrics_view: "words", dimensions: ["kind"], measures: ["n"] }]),
+      };
+      return boardDocument([...(isOn ? [["note"]] : []), ["switch"], ["table"]], parts, { variables: [{ name: "on", value: isOn }] });
+    });
+    const { page, leave } = await visit(boardOf(other.home, "hostile", "words"));
+    await page.getByText("a part above").waitFor();
+    await page.locator("main table.data tbody tr").first().waitFor();
+    given.length = 0;
+    await page.getByRole("switch").focus();
+    await page.keyboard.press("Space");
+    await page.getByText("a part above").waitFor({ state: "detached" });
+    await settled(page);
+    expect(given).toEqual([{ on: false }]);
+    expect(await page.getByRole("switch").evaluate((one) => one === document.activeElement)).toBe(true);
     await leave();
     other.close();
   });
