@@ -136,17 +136,18 @@ served("a slow service", shop, (on) => {
     await reads(page, DAILY, /FROM orders/);
     let letGo = () => {};
     const isLeft = new Promise<void>((done) => (letGo = done));
-    await page.route(/\/files\/models\/daily\.sql$/, async (route) => {
-      const response = await route.fetch();
-      await isLeft;
-      await route.fulfill({ response });
+    const held: { method: string; answered: Promise<unknown> }[] = [];
+    await page.route(/\/files\/models\/daily\.sql$/, (route) => {
+      const answered = route.fetch().then(async (response) => (await isLeft, route.fulfill({ response })));
+      held.push({ method: route.request().method(), answered });
+      return answered;
     });
     const leaves = async (method: string) => {
       await page.getByRole("link", { name: "Activity" }).click();
       await page.getByRole("heading", { level: 1, name: "Activity" }).waitFor();
-      const answered = page.waitForEvent("requestfinished", (one) => one.method() === method && one.url().endsWith(DAILY));
       letGo();
-      await answered;
+      expect(held.map((one) => one.method)).toContain(method);
+      await Promise.all(held.map(({ answered }) => answered));
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     };
     return { page, leave, leaves };
@@ -168,7 +169,7 @@ served("a slow service", shop, (on) => {
     await save(page).click();
     await expect.poll(() => disk(on.program, DAILY)).toBe(`-- saved\n${GOOD}`);
     await leaves("PUT");
-    await expect.poll(() => kept(page)).toBe(0);
+    await expect.poll(() => kept(page), { timeout: 15_000 }).toBe(0);
     await leave();
   });
 });
