@@ -1,8 +1,9 @@
 //! Boards: canvases as their viewers may see them, with every `if` decided and every query ready to be asked.
 //!
 //! A row, a tab or an item is shown if its condition holds for the viewer and the values of the canvas's variables; what
-//! can't be decided is not shown. A component whose queries name what the viewer may not see is withheld as a whole, since
-//! its settings name the same. The owner of a project, to whom no rule applies, counts as an administrator in conditions.
+//! can't be decided is not shown. A component that names what the viewer may not see, in a query or in a setting that is not
+//! its author's prose, is withheld as a whole. The owner of a project, to whom no rule applies, counts as an administrator in
+//! conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
