@@ -28,18 +28,32 @@ async def cursors(connection):
         assert expected == 100_000
 
 
-async def a_statement_beside_a_cursor(connection):
-    try:
-        async with connection.transaction():
-            cursor = await connection.cursor("SELECT x FROM many ORDER BY x")
-            assert numbers(await cursor.fetch(3)) == [0, 1, 2]
+async def cursors_beside_each_other(connection):
+    async with connection.transaction():
+        up = await connection.cursor("SELECT x FROM many ORDER BY x")
+        down = await connection.cursor("SELECT x FROM many WHERE x <= $1 ORDER BY x DESC", 99_999)
+        for first in range(0, 30_000, 3_000):
+            assert numbers(await up.fetch(3_000)) == list(range(first, first + 3_000))
             assert await connection.fetchval("SELECT count(*) FROM few") == 3
-            # The rest was left: to begin again would give rows twice.
-            numbers(await cursor.fetch(3))
-        raise AssertionError("the cursor went on")
-    except asyncpg.PostgresError as error:
-        assert error.sqlstate == "34000" and "one statement at a time" in str(error), (error.sqlstate, str(error))
+            last = 99_999 - first
+            assert numbers(await down.fetch(3_000)) == list(range(last, last - 3_000, -1))
     assert await connection.fetchval("SELECT 1") == 1
+
+
+async def most_cursors(connection):
+    """An instance keeps so many answers open for those who look at first rows; the rest of further ones is left."""
+    async with connection.transaction():
+        cursors = [await connection.cursor("SELECT x FROM many ORDER BY x") for _ in range(20)]
+        ends = []
+        for cursor in cursors:
+            assert numbers(await cursor.fetch(3)) == [0, 1, 2]
+        for cursor in cursors:
+            try:
+                async with connection.transaction():
+                    ends.append(numbers(await cursor.fetch(2)))
+            except asyncpg.PostgresError as error:
+                ends.append((error.sqlstate, "was left" in str(error)))
+        assert ends.count([3, 4]) >= 16 and all(end in ([3, 4], ("34000", True)) for end in ends), ends
 
 
 async def parameters(connection):
@@ -75,7 +89,8 @@ async def main():
     connection = await asyncpg.connect(**place)
     assert numbers(await connection.fetch("SELECT x FROM few ORDER BY x")) == [0, 1, 2]
     await cursors(connection)
-    await a_statement_beside_a_cursor(connection)
+    await cursors_beside_each_other(connection)
+    await most_cursors(connection)
     await parameters(connection)
     await connection.close()
     async with asyncpg.create_pool(min_size=1, max_size=1, **place) as pool:

@@ -21,3 +21,16 @@ SELECT c.relname, s.n_live_tup FROM pg_class c LEFT JOIN pg_stat_user_tables s O
 SELECT s.nspname, r.rolname IS NOT NULL FROM pg_namespace s LEFT JOIN pg_roles r ON r.oid = s.nspowner WHERE s.nspname = 'main';
 SELECT character_set_name FROM INFORMATION_SCHEMA.character_sets;
 SELECT table_name, privilege_type FROM information_schema.table_privileges;
+-- Foreign keys, as drivers of ODBC look for them.
+SELECT 'one'::name AS "PKTABLE_CAT", n2.nspname, c2.relname, a2.attname, a1.attname, ref.i::int2, ref.conname
+FROM ((((SELECT cn.oid, conrelid, conkey, confrelid, confkey, generate_series(array_lower(conkey, 1), array_upper(conkey, 1)) AS i, conname
+  FROM pg_catalog.pg_constraint cn, pg_catalog.pg_class c, pg_catalog.pg_namespace n
+  WHERE contype = 'f' AND conrelid = c.oid AND relname = 'many' AND n.oid = c.relnamespace AND n.nspname = 'main') ref
+ INNER JOIN pg_catalog.pg_class c1 ON c1.oid = ref.conrelid) INNER JOIN pg_catalog.pg_namespace n1 ON n1.oid = c1.relnamespace)
+ INNER JOIN pg_catalog.pg_attribute a1 ON a1.attrelid = c1.oid AND a1.attnum = conkey[i])
+ INNER JOIN pg_catalog.pg_class c2 ON c2.oid = ref.confrelid) INNER JOIN pg_catalog.pg_namespace n2 ON n2.oid = c2.relnamespace
+ INNER JOIN pg_catalog.pg_attribute a2 ON a2.attrelid = c2.oid AND a2.attnum = confkey[i]
+ORDER BY ref.oid, ref.i;
+-- Words of the language, as drivers of JDBC ask for those beside the standard's.
+SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> ALL ('{select,from,where}'::text[]) AND word LIKE 'pivot%';
+SELECT generate_series(1, 3) AS i FROM pg_catalog.pg_namespace LIMIT 2;

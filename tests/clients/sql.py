@@ -78,16 +78,33 @@ with psycopg.connect(dbname="one", **place) as connection:
     connection.commit()
     refused("34000", lambda: connection.execute("FETCH 1 FROM own"))
     connection.rollback()
-    # One that is held outlives its transaction, and another statement leaves its rest.
+    # One that is held outlives its transaction, and goes on beside other statements, also those that fail.
     held = connection.cursor("held", withhold=True)
     held.execute("SELECT x FROM many ORDER BY x")
     connection.commit()
     assert held.fetchmany(2) == [(0,), (1,)]
     connection.commit()
     assert held.fetchmany(2) == [(2,), (3,)]
-    assert connection.execute("SELECT 1").fetchone() == (1,)
-    refused("34000", lambda: held.fetchmany(2))
+    assert connection.execute("SELECT count(*) FROM many").fetchone() == (100_000,)
+    assert held.fetchmany(2) == [(4,), (5,)]
+    refused("42601", lambda: connection.execute("SELECT nothing FROM many"))
     connection.rollback()
+    assert held.fetchmany(2) == [(6,), (7,)]
+    # A cancel request between two statements ends none.
+    connection.cancel()
+    assert held.fetchmany(2) == [(8,), (9,)]
+    connection.commit()
+    # Going back to a savepoint ends the cursors that were declared behind.
+    with connection.cursor("before") as before, connection.cursor("behind") as behind:
+        before.execute("SELECT x FROM many ORDER BY x")
+        connection.execute("SAVEPOINT here")
+        behind.execute("SELECT x FROM many ORDER BY x DESC")
+        assert (before.fetchone(), behind.fetchone()) == ((0,), (99_999,))
+        refused("42601", lambda: connection.execute("SELECT nothing FROM many"))
+        connection.execute("ROLLBACK TO here")
+        assert before.fetchone() == (1,)
+        refused("34000", lambda: behind.fetchone())
+        connection.rollback()
     for state, sql in [
         ("0A000", "DECLARE c SCROLL CURSOR FOR SELECT 1"),
         ("25006", "DECLARE c CURSOR FOR DELETE FROM many"),

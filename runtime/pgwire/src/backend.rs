@@ -63,17 +63,14 @@ pub trait Session: Send + Sync {
 
 /// A place among the readers, which is kept as long as rows are read.
 pub trait Place: Send {
-    /// Gives the place back while the client takes no rows; nothing happens where too many wait so already.
-    fn leave(&mut self);
+    /// Gives the place back while the client takes no rows. Returns false where too many wait so already: the place is kept.
+    fn leave(&mut self) -> bool;
 
     /// Waits for the place that was given back.
     ///
-    /// # Errors
-    /// When too many wait for one.
-    ///
     /// # Cancel safety
     /// Dropping the future gives nothing away: the place can be waited for again.
-    fn enter(&mut self) -> BoxFuture<'_, Result<(), Problem>>;
+    fn enter(&mut self) -> BoxFuture<'_, ()>;
 }
 
 /// Returns the problem of an error that came between rows, in words that the user may read.

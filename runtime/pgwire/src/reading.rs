@@ -6,8 +6,9 @@ use bytes::{BufMut as _, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::copy::{CopyData, CopyDone, CopyOutResponse};
 use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use watershed_drivers::olap::{Column, Value};
+use watershed_drivers::olap::{Column, QueryError, Value};
 
 use crate::backend::{Answer, Session};
 use crate::copy::Lines;
@@ -115,36 +116,45 @@ impl Shape {
 /// A statement under way, with the rows that are not sent yet.
 pub(crate) struct Reading {
     answer: Answer,
-    watch: Watch,
     shape: Shape,
     formats: Vec<i16>,
     rows: std::vec::IntoIter<Vec<Value>>,
+    /// What the engine has answered next, if that was taken before rows were wanted.
+    ahead: Option<Next>,
     is_over: bool,
     taken: u64,
+    /// The moment at which rows were wanted last.
+    wanted: Instant,
 }
+
+/// The next rows of the engine, or how they end.
+type Next = Option<Result<Vec<Vec<Value>>, QueryError>>;
 
 impl Reading {
     /// Begins a statement. `told` is the text whose places clients know, if it is theirs.
     pub(crate) async fn begin(
         session: &dyn Session,
         wire: &mut Wire,
-        watch: Watch,
+        watch: &Watch,
         (sql, told): (String, Option<&str>),
         formats: &[i16],
     ) -> Result<Self, Trouble> {
-        let running = session.run(sql, None, &watch.statement);
+        // A cancel request ends what is waited for, and no portal between two waits: its rows end when they are dropped.
+        let cancel = CancellationToken::new();
+        let running = session.run(sql, None, &cancel);
         let answer = watch.attend(wire, running).await?;
         let answer = answer.map_err(|problem| SqlError::of(&problem, told))?;
         let shape = Shape::of(answer.rows.columns());
         let formats = formats_of(formats, shape.types.len())?;
         Ok(Self {
             answer,
-            watch,
             shape,
             formats,
             rows: Vec::new().into_iter(),
+            ahead: None,
             is_over: false,
             taken: 0,
+            wanted: Instant::now(),
         })
     }
 
@@ -163,11 +173,30 @@ impl Reading {
         self.taken
     }
 
+    /// Returns the moment at which rows were wanted last.
+    pub(crate) fn wanted(&self) -> Instant {
+        self.wanted
+    }
+
     /// Sends up to a number of rows, 0 for all, or passes over them; returns true if there is none left.
-    pub(crate) async fn send(&mut self, wire: &mut Wire, most: u64, is_shown: bool) -> Result<bool, Trouble> {
-        let watch = self.watch.clone();
-        let entered = watch.attend(wire, self.answer.place.enter()).await?;
-        entered.map_err(|problem| SqlError::of(&problem, None))?;
+    pub(crate) async fn send(
+        &mut self,
+        wire: &mut Wire,
+        watch: &Watch,
+        (most, is_shown): (u64, bool),
+    ) -> Result<bool, Trouble> {
+        let sent = self.send_wanted(wire, watch, (most, is_shown)).await;
+        self.wanted = Instant::now();
+        sent
+    }
+
+    async fn send_wanted(
+        &mut self,
+        wire: &mut Wire,
+        watch: &Watch,
+        (most, is_shown): (u64, bool),
+    ) -> Result<bool, Trouble> {
+        watch.attend(wire, self.answer.place.enter()).await?;
         let mut left = if most == 0 { u64::MAX } else { most };
         loop {
             while let Some(row) = self.rows.next() {
@@ -178,16 +207,24 @@ impl Reading {
                     return Ok(false);
                 }
                 if is_shown {
-                    let row = self.row(&row)?;
-                    wire.put(row).await?;
+                    wire.put_row(|out| self.write(&row, out)).await?;
                 }
                 left -= 1;
                 self.taken += 1;
             }
-            if !self.fetch(wire).await? {
+            if !self.fetch(wire, watch).await? {
                 return Ok(true);
             }
         }
+    }
+
+    /// Gives the place among the readers back before another statement begins, once the engine has rows for this one. Returns
+    /// false if the place can't be left, so that the rest of the rows has to be.
+    pub(crate) async fn set_aside(&mut self, wire: &mut Wire, watch: &Watch) -> Result<bool, Trouble> {
+        if self.rows.as_slice().is_empty() && self.ahead.is_none() && !self.is_over {
+            self.ahead = Some(watch.attend(wire, self.answer.rows.next()).await?);
+        }
+        Ok(self.answer.place.leave())
     }
 
     /// Gives the place among the readers back until rows are wanted again, once the engine waits for the client.
@@ -198,15 +235,18 @@ impl Reading {
     }
 
     /// Takes the next rows from the engine; returns false behind the last ones.
-    async fn fetch(&mut self, wire: &mut Wire) -> Result<bool, Trouble> {
+    async fn fetch(&mut self, wire: &mut Wire, watch: &Watch) -> Result<bool, Trouble> {
         if self.is_over {
             return Ok(false);
         }
-        if self.watch.session.is_cancelled() {
+        if watch.session.is_cancelled() {
             return Err(Trouble::Fatal(ended()));
         }
-        let watch = self.watch.clone();
-        match watch.attend(wire, self.answer.rows.next()).await? {
+        let next = match self.ahead.take() {
+            Some(next) => next,
+            None => watch.attend(wire, self.answer.rows.next()).await?,
+        };
+        match next {
             Some(Ok(rows)) => self.rows = rows.into_iter(),
             Some(Err(error)) => return Err(SqlError::of(&(self.answer.words)(&error), None).into()),
             None => self.is_over = true,
@@ -215,7 +255,12 @@ impl Reading {
     }
 
     /// Sends all rows as lines; returns their number.
-    pub(crate) async fn copy(&mut self, wire: &mut Wire, lines: &Lines) -> Result<u64, Trouble> {
+    pub(crate) async fn copy(
+        &mut self,
+        wire: &mut Wire,
+        watch: &Watch,
+        lines: &Lines,
+    ) -> Result<u64, Trouble> {
         let columns = self.shape.types.len();
         let begin = CopyOutResponse::new(0, count(columns), vec![0; columns]);
         wire.put(PgWireBackendMessage::CopyOutResponse(begin)).await?;
@@ -230,15 +275,15 @@ impl Reading {
                 wire.put(PgWireBackendMessage::CopyData(line)).await?;
                 self.taken += 1;
             }
-            if !self.fetch(wire).await? {
+            if !self.fetch(wire, watch).await? {
                 wire.put(PgWireBackendMessage::CopyDone(CopyDone::new())).await?;
                 return Ok(self.taken);
             }
         }
     }
 
-    fn row(&self, row: &[Value]) -> Result<PgWireBackendMessage, SqlError> {
-        let mut data = BytesMut::new();
+    fn write(&self, row: &[Value], data: &mut BytesMut) -> Result<(), SqlError> {
+        data.put_i16(count(row.len()));
         for ((value, own), format) in row.iter().zip(&self.shape.types).zip(&self.formats) {
             if *value == Value::Null {
                 data.put_i32(-1);
@@ -247,18 +292,15 @@ impl Reading {
             let at = data.len();
             data.put_i32(0);
             match format {
-                0 => text::write(value, own.form, &mut data),
-                _ => binary::write(value, own.form, &mut data)
+                0 => text::write(value, own.form, data),
+                _ => binary::write(value, own.form, data)
                     .map_err(|message| SqlError::new("22003", message).hint("ask for it as a text"))?,
             }
             let length = i32::try_from(data.len() - at - 4)
                 .map_err(|_| SqlError::new("54000", "a value is too long to be sent"))?;
             data[at..at + 4].copy_from_slice(&length.to_be_bytes());
         }
-        Ok(PgWireBackendMessage::DataRow(DataRow::new(
-            data,
-            count(row.len()),
-        )))
+        Ok(())
     }
 }
 

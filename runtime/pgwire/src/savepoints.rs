@@ -16,45 +16,55 @@ pub(crate) enum Step {
     Back(String),
 }
 
-/// The savepoints of a transaction, the last at the end.
+/// The savepoints of a transaction, the last at the end, each with the number of portals that were made before.
 #[derive(Debug, Default)]
-pub(crate) struct Savepoints(Vec<String>);
+pub(crate) struct Savepoints {
+    all: Vec<(String, u64)>,
+    begun: u64,
+}
 
 impl Savepoints {
-    /// Takes a step; returns the word that answers it.
+    /// Begins a transaction, after a number of portals.
+    pub(crate) fn begin(&mut self, made: u64) {
+        self.all.clear();
+        self.begun = made;
+    }
+
+    /// Returns the number of portals that were made before the last savepoint, or else before the transaction: a failure ends
+    /// the others.
+    pub(crate) fn made_before(&self) -> u64 {
+        self.all.last().map_or(self.begun, |(_, made)| *made)
+    }
+
+    /// Takes a step, after a number of portals; returns the word that answers it.
     ///
     /// # Errors
     /// For a savepoint that does not exist, and for too many.
-    pub(crate) fn take(&mut self, step: Step) -> Result<&'static str, SqlError> {
+    pub(crate) fn take(&mut self, step: Step, made: u64) -> Result<&'static str, SqlError> {
         match step {
-            Step::Set(_) if self.0.len() >= MOST => {
+            Step::Set(_) if self.all.len() >= MOST => {
                 let message = format!("a transaction has at most {MOST} savepoints");
                 Err(SqlError::new(TOO_MANY, message).hint("release some of them"))
             }
             Step::Set(name) => {
-                self.0.push(name);
+                self.all.push((name, made));
                 Ok("SAVEPOINT")
             }
             Step::Release(name) => {
                 let at = self.place(&name)?;
-                self.0.truncate(at);
+                self.all.truncate(at);
                 Ok("RELEASE")
             }
             Step::Back(name) => {
                 let at = self.place(&name)?;
-                self.0.truncate(at + 1);
+                self.all.truncate(at + 1);
                 Ok("ROLLBACK")
             }
         }
     }
 
-    /// Forgets all of them, as the transaction ends.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     fn place(&self, name: &str) -> Result<usize, SqlError> {
-        let found = self.0.iter().rposition(|own| own == name);
+        let found = self.all.iter().rposition(|(own, _)| own == name);
         found.ok_or_else(|| SqlError::new(NO_SAVEPOINT, format!("there is no savepoint \"{name}\"")))
     }
 }
@@ -67,19 +77,22 @@ mod tests {
     fn s_api28_savepoints_are_those_of_their_names() {
         let mut all = Savepoints::default();
         let set = |name: &str| Step::Set(name.to_owned());
-        for name in ["a", "b", "a"] {
-            assert_eq!(all.take(set(name)), Ok("SAVEPOINT"));
+        all.begin(7);
+        assert_eq!(all.made_before(), 7);
+        for (name, made) in [("a", 8), ("b", 9), ("a", 10)] {
+            assert_eq!(all.take(set(name), made), Ok("SAVEPOINT"));
         }
-        assert_eq!(all.take(Step::Back("b".to_owned())), Ok("ROLLBACK"));
-        assert_eq!(all.0, ["a", "b"]);
-        assert_eq!(all.take(Step::Release("a".to_owned())), Ok("RELEASE"));
-        let gone = all.take(Step::Back("a".to_owned()));
+        assert_eq!(all.take(Step::Back("b".to_owned()), 11), Ok("ROLLBACK"));
+        assert_eq!(all.made_before(), 9);
+        assert_eq!(all.take(Step::Release("a".to_owned()), 11), Ok("RELEASE"));
+        assert_eq!(all.made_before(), 7);
+        let gone = all.take(Step::Back("a".to_owned()), 11);
         assert_eq!(gone.map_err(|error| error.state), Err(NO_SAVEPOINT));
         for _ in 0..MOST {
-            assert!(all.take(set("a")).is_ok());
+            assert!(all.take(set("a"), 12).is_ok());
         }
-        assert_eq!(all.take(set("a")).map_err(|error| error.state), Err(TOO_MANY));
-        all.clear();
-        assert!(all.0.is_empty());
+        assert_eq!(all.take(set("a"), 12).map_err(|error| error.state), Err(TOO_MANY));
+        all.begin(20);
+        assert_eq!(all.made_before(), 20);
     }
 }

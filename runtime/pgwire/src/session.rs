@@ -1,10 +1,11 @@
 //! Messages of a client who has signed in.
 //!
-//! 1. A session reads at most one statement at a time: who asks another leaves the rest of an open portal, which answers no more.
-//!    A cursor is a portal, so that its rows can be fetched until another statement reads.
+//! 1. A session has at most one place among the readers: a portal that is half read gives its place back before another statement
+//!    begins. Where it can't, since too many answers are open, its rest is left, and it answers no more. A cursor is a portal.
 //! 2. Behind an error of the extended protocol all is skipped until `Sync`.
-//! 3. Portals live until their transaction ends, and until the client has asked nothing for the time of
+//! 3. Portals live until their transaction ends, and until no rows of theirs were wanted for the time of
 //!    [`Bounds::takes_nothing`]: an open read keeps the engine's file from shrinking.
+//! 4. A failure ends the portals that were made since the last savepoint.
 
 mod cursors;
 mod extended;
@@ -48,8 +49,6 @@ pub(crate) struct Talk {
     status: TransactionStatus,
     statements: HashMap<String, Arc<Prepared>>,
     portals: Portals,
-    /// The statement that is read, with the name of its portal.
-    reading: Option<(String, Reading)>,
     /// The token of the statement that a cancel request reaches.
     statement: Arc<Mutex<CancellationToken>>,
     /// Cancelled when access is revoked or the service stops.
@@ -88,7 +87,6 @@ impl Talk {
             status: TransactionStatus::Idle,
             statements: HashMap::new(),
             portals: Portals::default(),
-            reading: None,
             statement,
             ending,
             skips: false,
@@ -113,7 +111,7 @@ impl Talk {
                     self.wire.put(error.message(false)).await?;
                     // A cursor that is held outlives what fails outside of a transaction.
                     if self.status == TransactionStatus::Transaction {
-                        self.leave_reading();
+                        self.portals.end_those_after(self.savepoints.made_before());
                         self.status = TransactionStatus::Error;
                     }
                     match is_simple {
@@ -154,26 +152,24 @@ impl Talk {
         let begun = Instant::now();
         loop {
             let end = begun + idle;
-            let until = match self.reading {
-                Some(_) => (begun + self.bounds.takes_nothing).min(end),
-                None => end,
-            };
+            let wanted = self.portals.wanted_first();
+            let until = wanted.map_or(end, |wanted| (wanted + self.bounds.takes_nothing).min(end));
             // All arms are cancel-safe.
             let read = tokio::select! {
                 biased;
                 () = self.ending.cancelled() => return Err(Trouble::Fatal(ended())),
                 () = sleep_until(self.expires) => return Err(Trouble::Fatal(ended())),
                 read = self.wire.message(self.bounds.message_bytes) => read,
-                () = sleep(PAUSE_AFTER), if self.reading.is_some() => {
-                    if let Some((_, reading)) = &mut self.reading {
-                        reading.pause();
+                () = sleep_until(until) => {
+                    match wanted {
+                        Some(wanted) if until < end => self.portals.leave_those_of(wanted),
+                        _ => return Err(Trouble::Fatal(over)),
                     }
                     continue;
                 }
-                () = sleep_until(until) => {
-                    if !self.leave_reading() || until == end {
-                        return Err(Trouble::Fatal(over));
-                    }
+                () = sleep(PAUSE_AFTER), if wanted.is_some() => {
+                    let readings = self.portals.open().filter_map(|(_, portal)| portal.reading());
+                    readings.for_each(Reading::pause);
                     continue;
                 }
             };
@@ -195,7 +191,7 @@ impl Talk {
         if let Frame::Sync = frame {
             self.skips = false;
             if self.status == TransactionStatus::Idle {
-                self.close_portals(true);
+                self.portals.end_transaction(true);
             }
             return Ok(self.ready().await?);
         }
@@ -205,10 +201,10 @@ impl Talk {
         match frame {
             Frame::Query(query) => {
                 self.skips = false;
-                self.close_portal("");
+                self.portals.remove("");
                 // Others live until the transaction ends.
                 if self.status == TransactionStatus::Idle {
-                    self.close_portals(true);
+                    self.portals.end_transaction(true);
                 }
                 self.simple(&query.query).await?;
                 Ok(self.ready().await?)
@@ -237,7 +233,7 @@ impl Talk {
                 let name = close.name.unwrap_or_default();
                 match close.target_type {
                     b'S' => drop(self.statements.remove(&name)),
-                    _ => drop(self.close_portal(&name)),
+                    _ => drop(self.portals.remove(&name)),
                 }
                 Ok(self.wire.put(Out::CloseComplete(CloseComplete::new())).await?)
             }
@@ -267,17 +263,16 @@ impl Talk {
                     continue;
                 }
             }
-            self.leave_reading();
-            let watch = self.watch();
+            let watch = self.set_aside("").await?;
             // Of one statement alone the places are those of the message.
             let (sql, told) = match all.len() {
                 1 => (text.to_owned(), Some(text)),
                 _ => ((*sql).to_owned(), None),
             };
             let session = &*self.session;
-            let mut reading = Reading::begin(session, &mut self.wire, watch, (sql, told), &[]).await?;
+            let mut reading = Reading::begin(session, &mut self.wire, &watch, (sql, told), &[]).await?;
             self.wire.put(reading.shape().description(&[])?).await?;
-            reading.send(&mut self.wire, 0, true).await?;
+            reading.send(&mut self.wire, &watch, (0, true)).await?;
             let tag = rows(reading.taken());
             self.complete(tag).await?;
         }
@@ -286,11 +281,10 @@ impl Talk {
 
     /// Sends the rows of a statement as lines.
     async fn copy(&mut self, copy: Copy) -> Result<(), Trouble> {
-        self.leave_reading();
-        let (session, watch) = (&*self.session, self.watch());
-        let asked = (copy.sql, None);
-        let mut reading = Reading::begin(session, &mut self.wire, watch, asked, &[]).await?;
-        let sent = reading.copy(&mut self.wire, &copy.lines).await?;
+        let watch = self.set_aside("").await?;
+        let (session, asked) = (&*self.session, (copy.sql, None));
+        let mut reading = Reading::begin(session, &mut self.wire, &watch, asked, &[]).await?;
+        let sent = reading.copy(&mut self.wire, &watch, &copy.lines).await?;
         self.complete(format!("{COPIED} {sent}")).await
     }
 
@@ -310,15 +304,15 @@ impl Talk {
             Ask::Begin => {
                 if self.status == TransactionStatus::Idle {
                     self.status = TransactionStatus::Transaction;
+                    self.savepoints.begin(self.portals.made());
                 }
                 "BEGIN"
             }
             Ask::End(end) => {
                 let has_failed = self.status == TransactionStatus::Error;
                 self.status = TransactionStatus::Idle;
-                self.savepoints.clear();
                 let is_well = end == End::Commit && !has_failed;
-                self.close_portals(is_well);
+                self.portals.end_transaction(is_well);
                 if is_well { "COMMIT" } else { "ROLLBACK" }
             }
             Ask::Declare(declared) => {
@@ -326,7 +320,7 @@ impl Talk {
                 "DECLARE CURSOR"
             }
             Ask::Fetch(fetch) => {
-                let taken = self.fetch(&fetch, formats).await?;
+                let (taken, _) = self.fetch(&fetch, formats).await?;
                 return self.complete(format!("{} {taken}", fetch.tag())).await;
             }
             Ask::Close(name) => self.close_cursors(name.as_deref())?,
@@ -341,7 +335,7 @@ impl Talk {
             }
             Ask::Discard => {
                 self.statements.clear();
-                self.clear_portals();
+                self.portals.clear();
                 "DISCARD ALL"
             }
         };
@@ -353,10 +347,10 @@ impl Talk {
             return Err(SqlError::new(NO_TRANSACTION, "savepoints are of a transaction"));
         }
         let is_back = matches!(step, Step::Back(_));
-        let tag = self.savepoints.take(step)?;
+        let tag = self.savepoints.take(step, self.portals.made())?;
         if is_back {
             self.status = TransactionStatus::Transaction;
-            self.close_portals(false);
+            self.portals.end_those_after(self.savepoints.made_before());
         }
         Ok(tag)
     }

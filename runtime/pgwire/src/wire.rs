@@ -3,10 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, BufMut as _, BytesMut};
 use pgwire::messages::PgWireBackendMessage;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
+
+use crate::reading::Trouble;
+use crate::state::SqlError;
 
 /// Bytes that are collected before they are sent.
 const TOGETHER: usize = 32 << 10;
@@ -48,6 +51,30 @@ impl Wire {
         message.encode(&mut self.outbox).map_err(io::Error::other)?;
         match self.outbox.len() >= TOGETHER {
             true => self.flush().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Writes a row in place, which is sent when enough is collected. A message of its own would be copied once more for each row.
+    pub(crate) async fn put_row(
+        &mut self,
+        row: impl FnOnce(&mut BytesMut) -> Result<(), SqlError>,
+    ) -> Result<(), Trouble> {
+        let at = self.outbox.len();
+        self.outbox.put_slice(b"D\0\0\0\0");
+        let written = row(&mut self.outbox).and_then(|()| {
+            let length = i32::try_from(self.outbox.len() - at - 1);
+            length.map_err(|_| SqlError::new("54000", "a row is too long to be sent"))
+        });
+        match written {
+            Ok(length) => self.outbox[at + 1..at + 5].copy_from_slice(&length.to_be_bytes()),
+            Err(error) => {
+                self.outbox.truncate(at);
+                return Err(error.into());
+            }
+        }
+        match self.outbox.len() >= TOGETHER {
+            true => Ok(self.flush().await?),
             false => Ok(()),
         }
     }

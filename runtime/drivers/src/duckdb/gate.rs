@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. At most [`Options::connections`](super::Options::connections) units of work run at the same time, and among those
 //!    [`Options::builds`](super::Options::builds) that make outputs: queries find room beside builds. A slot goes back when the
-//!    thread is done, whatever became of the caller.
+//!    thread is done, whatever became of the caller, or for good once the thread waits for whoever reads its rows.
 //! 2. Who works holds the gate shared. Who must be alone (a checkpoint, a second try after a lack of memory, the
 //!    opening anew after a fatal error, closing) holds it whole, so nobody's transaction is open then.
 //! 3. Nobody enters a file that is broken before it was forgotten.
@@ -29,7 +29,19 @@ pub(super) enum Company {
 /// Permission to work, released when dropped.
 pub(super) struct Pass {
     _held: Held,
-    _slot: OwnedSemaphorePermit,
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+impl Pass {
+    /// Returns true until the slot is given back.
+    pub(super) fn has_slot(&self) -> bool {
+        self.slot.is_some()
+    }
+
+    /// Gives the slot back for good. It is not waited for again: who wants to be alone has a slot and waits for this pass.
+    pub(super) fn give_slot_back(&mut self) {
+        self.slot = None;
+    }
 }
 
 /// Permission to build outputs beside other work, released when dropped.
@@ -94,7 +106,7 @@ impl Gate {
                 if !self.is_broken() {
                     return Ok(Pass {
                         _held: held,
-                        _slot: slot,
+                        slot: Some(slot),
                     });
                 }
                 drop(held);
@@ -117,7 +129,7 @@ impl Gate {
         let held = Held::Whole(Arc::clone(&self.gate).try_write_owned().ok()?);
         (!self.is_broken()).then_some(Pass {
             _held: held,
-            _slot: slot,
+            slot: Some(slot),
         })
     }
 
@@ -207,6 +219,13 @@ mod tests {
         let second = enter(&gate, Company::Others).unwrap();
         assert!(enter(&gate, Company::Others).is_none(), "there are two slots");
         drop(second);
+        let mut stalled = enter(&gate, Company::Others).unwrap();
+        stalled.give_slot_back();
+        assert!(
+            enter(&gate, Company::Others).is_some(),
+            "one waits for its reader"
+        );
+        drop(stalled);
         assert!(enter(&gate, Company::Alone).is_none() && gate.enter_alone_now().is_none());
         drop(first);
         let alone = enter(&gate, Company::Alone).unwrap();

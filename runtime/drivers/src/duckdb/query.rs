@@ -1,11 +1,13 @@
 //! Queries that run while others build: one statement in a read-only transaction, its rows passed on as they arrive.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -23,6 +25,9 @@ use crate::olap::{
     Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, reads, row_channel,
     sole_statement,
 };
+
+/// The time after which work waits for a reader who takes no rows, and no longer for the engine.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Prepares for a statement that a person waits for: opens the file and waits at the gate.
 pub(super) async fn begin_reading(
@@ -81,6 +86,7 @@ pub(super) async fn query_in_memory(
             query: &query,
             running: &running,
             sink: &sink,
+            pass: &RefCell::new(None),
             handle,
         };
         let mut head = Some(head_in);
@@ -134,11 +140,12 @@ async fn start<S: Shaped>(
     let handle = Handle::current();
     // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
     let reading = on_blocking_thread(move || {
-        let _pass = pass;
+        let pass = RefCell::new(Some(pass));
         let reading = Reading::<S> {
             query: &query,
             running: &running,
             sink: &sink,
+            pass: &pass,
             handle,
         };
         match read_here(&this, &reading, head_in) {
@@ -206,6 +213,8 @@ struct Reading<'a, S: Shaped> {
     query: &'a Query,
     running: &'a Running,
     sink: &'a RowSink<S::Batch>,
+    /// The permission to work; none for a database that no gate guards.
+    pass: &'a RefCell<Option<Pass>>,
     handle: Handle,
 }
 
@@ -255,13 +264,24 @@ impl<S: Shaped> Reading<'_, S> {
         Ok(work.check_cancelled()?)
     }
 
-    /// Sends rows to the reader, waiting at most for the query's time limit. Returns false if the reader is gone.
+    /// Sends rows to the reader, waiting at most for the query's time limit. Returns false if the reader is gone. One who takes
+    /// no rows for a while holds up no other work.
     fn send(&self, chunk: Chunk<S::Batch>) -> bool {
         self.handle.block_on(async {
-            tokio::select! {
-                biased;
-                () = self.running.cancel.cancelled() => false,
-                read = self.sink.send(chunk) => read,
+            let sending = self.sink.send(chunk);
+            tokio::pin!(sending);
+            loop {
+                let holds_slot = self.pass.borrow().as_ref().is_some_and(Pass::has_slot);
+                tokio::select! {
+                    biased;
+                    () = self.running.cancel.cancelled() => return false,
+                    read = &mut sending => return read,
+                    () = sleep(PATIENCE), if holds_slot => {
+                        if let Some(pass) = &mut *self.pass.borrow_mut() {
+                            pass.give_slot_back();
+                        }
+                    }
+                }
             }
         })
     }

@@ -4,7 +4,7 @@ use pgwire::messages::response::TransactionStatus;
 
 use super::Talk;
 use crate::cursor::{Declare, Fetch};
-use crate::portal::{Life, Portal, Rest};
+use crate::portal::{Life, Portal};
 use crate::reading::Trouble;
 use crate::state::{NO_PORTAL, NO_TRANSACTION, SqlError};
 use crate::statement::Ask;
@@ -30,15 +30,8 @@ impl Talk {
         if self.portals.has(&name) {
             return Err(SqlError::new("42P03", format!("there is a cursor \"{name}\" already")).into());
         }
-        let portal = Portal {
-            sql,
-            is_own: false,
-            ask: Some(Ask::Rows),
-            formats: Vec::from_iter(is_binary.then_some(1)),
-            rest: Rest::Whole,
-            shape: None,
-            life,
-        };
+        let formats = Vec::from_iter(is_binary.then_some(1));
+        let portal = Portal::new(sql, Some(Ask::Rows), formats, life);
         self.portals.add(name.clone(), portal)?;
         let begun = self.start(&name).await;
         if begun.is_err() {
@@ -47,9 +40,13 @@ impl Talk {
         begun
     }
 
-    /// Sends rows of a cursor, or passes over them; returns their number. A statement of the simple protocol has no formats, and
-    /// is told the columns.
-    pub(super) async fn fetch(&mut self, fetch: &Fetch, formats: Option<&[i16]>) -> Result<u64, Trouble> {
+    /// Sends rows of a cursor, or passes over them; returns their number, and true if there is none left. A statement of the
+    /// simple protocol has no formats, and is told the columns.
+    pub(super) async fn fetch(
+        &mut self,
+        fetch: &Fetch,
+        formats: Option<&[i16]>,
+    ) -> Result<(u64, bool), Trouble> {
         let name = &fetch.name;
         self.start(name).await?;
         let own = self.portals.get(name)?.formats.clone();
@@ -57,20 +54,19 @@ impl Talk {
             let columns = self.described(name, &own)?;
             self.wire.put(columns).await?;
         }
-        if let Some((_, reading)) = self.reading.as_mut().filter(|(own, _)| own == name) {
+        if let Some(reading) = self.portals.get(name)?.reading() {
             reading.set_formats(formats.unwrap_or(&own))?;
         }
-        let (taken, _) = self.advance(name, fetch.most, fetch.is_shown).await?;
-        Ok(taken)
+        self.advance(name, fetch.most, fetch.is_shown).await
     }
 
     /// Closes a cursor, or all of them; returns the word that answers.
     pub(super) fn close_cursors(&mut self, name: Option<&str>) -> Result<&'static str, SqlError> {
         match name {
-            Some(name) if self.close_portal(name) => Ok("CLOSE CURSOR"),
+            Some(name) if self.portals.remove(name) => Ok("CLOSE CURSOR"),
             Some(name) => Err(SqlError::new(NO_PORTAL, format!("there is no cursor \"{name}\""))),
             None => {
-                self.clear_portals();
+                self.portals.clear();
                 Ok("CLOSE CURSOR ALL")
             }
         }

@@ -8,10 +8,11 @@ use pgwire::messages::extendedquery::{Bind, PortalSuspended};
 use pgwire::messages::response::EmptyQueryResponse;
 
 use super::{COPIED, Talk, rows};
+use crate::cursor::Fetch;
 use crate::parameters::{self, Values};
 use crate::portal::{self, Life, Portal, Prepared, Rest};
-use crate::reading::{self, Reading, Trouble};
-use crate::state::{NO_PORTAL, NO_STATEMENT, PROTOCOL, SYNTAX, SqlError, TOO_MANY};
+use crate::reading::{self, Reading, Trouble, Watch};
+use crate::state::{NO_STATEMENT, PROTOCOL, SYNTAX, SqlError, TOO_MANY};
 use crate::statement::{Ask, ask};
 use crate::tokens::statements;
 use crate::{types, typing};
@@ -83,8 +84,7 @@ impl Talk {
         }
         let casts = typing::casts(sql);
         let (sql, arrays) = typing::elements(sql);
-        self.leave_reading();
-        let watch = self.watch();
+        let watch = self.set_aside("").await?;
         let finding = self.session.parameters(typing::forms(sql), &watch.statement);
         let found = watch.attend(&mut self.wire, finding).await?;
         let found = found.map_err(|problem| SqlError::of(&problem, None))?;
@@ -114,7 +114,7 @@ impl Talk {
             return Err(SqlError::new(PROTOCOL, message));
         }
         let name = bind.portal_name.unwrap_or_default();
-        self.close_portal(&name);
+        self.portals.remove(&name);
         let is_own = bind.parameters.is_empty();
         let sql = match is_own {
             true => prepared.sql.clone(),
@@ -133,16 +133,9 @@ impl Talk {
             Some(Ask::Declare(_) | Ask::Copy(_)) if !is_own => Some(ask(&sql)?),
             asked => asked.clone(),
         };
-        let portal = Portal {
-            sql,
-            is_own,
-            ask: asked,
-            formats: bind.result_column_format_codes,
-            rest: Rest::Whole,
-            shape: None,
-            life: Life::Transaction,
-        };
-        self.portals.add(name, portal)
+        let formats = bind.result_column_format_codes;
+        let portal = Portal::new(sql, asked, formats, Life::Transaction);
+        self.portals.add(name, Portal { is_own, ..portal })
     }
 
     pub(super) async fn describe_statement(&mut self, name: &str) -> Result<(), Trouble> {
@@ -153,10 +146,9 @@ impl Talk {
         self.wire.put(Out::ParameterDescription(types)).await?;
         let description = match &prepared.ask {
             Some(Ask::Rows) => {
-                self.leave_reading();
                 let sql = parameters::described(&prepared.sql, &prepared.types)?;
                 let told = prepared.types.is_empty().then_some(prepared.sql.as_str());
-                let watch = self.watch();
+                let watch = self.set_aside("").await?;
                 let shape = reading::columns(&*self.session, &mut self.wire, watch, (sql, told)).await?;
                 shape.description(&[])?
             }
@@ -203,37 +195,40 @@ impl Talk {
         }
     }
 
-    /// Ends the statement that is half read, and with it its portal, which could only begin again. Returns false if there is none.
-    pub(super) fn leave_reading(&mut self) -> bool {
-        let Some((name, _)) = self.reading.take() else {
-            return false;
-        };
-        if let Ok(portal) = self.portals.get(&name) {
-            portal.rest = Rest::Left;
+    /// Gives the places of portals that are half read back, but for one, before rows are wanted. Returns what ends the next
+    /// statement.
+    pub(super) async fn set_aside(&mut self, but: &str) -> Result<Watch, Trouble> {
+        let watch = self.watch();
+        for (_, portal) in self.portals.open().filter(|(name, _)| *name != but) {
+            if let Some(reading) = portal.reading()
+                && !reading.set_aside(&mut self.wire, &watch).await?
+            {
+                portal.rest = Rest::Left;
+            }
         }
-        true
+        Ok(watch)
     }
 
     /// Begins the statement of a portal, if that has not begun.
     pub(super) async fn start(&mut self, name: &str) -> Result<(), Trouble> {
         match self.portals.get(name)?.rest {
-            Rest::Open | Rest::Over => return Ok(()),
+            Rest::Open(_) | Rest::Over => return Ok(()),
             Rest::Left => return Err(portal::left(name).into()),
-            Rest::Whole => self.leave_reading(),
+            Rest::Whole => {}
         };
-        let watch = self.watch();
+        let watch = self.set_aside(name).await?;
         let portal = self.portals.get(name)?;
         let told = portal.is_own.then_some(portal.sql.as_str());
         let asked = (portal.sql.clone(), told);
-        let begun = Reading::begin(&*self.session, &mut self.wire, watch, asked, &portal.formats).await?;
-        (portal.shape, portal.rest) = (Some(begun.shape().clone()), Rest::Open);
-        self.reading = Some((name.to_owned(), begun));
+        let begun = Reading::begin(&*self.session, &mut self.wire, &watch, asked, &portal.formats).await?;
+        (portal.shape, portal.rest) = (Some(begun.shape().clone()), Rest::Open(Box::new(begun)));
         Ok(())
     }
 
     pub(super) async fn execute(&mut self, name: &str, most: u64) -> Result<(), Trouble> {
         let portal = self.portals.get(name)?;
-        let (asked, formats, rest) = (portal.ask.clone(), portal.formats.clone(), portal.rest);
+        let (asked, formats) = (portal.ask.clone(), portal.formats.clone());
+        let is_over = matches!(portal.rest, Rest::Over);
         let Some(asked) = asked else {
             let empty = EmptyQueryResponse::new();
             return self.put(Out::EmptyQueryResponse(empty)).await;
@@ -241,16 +236,17 @@ impl Talk {
         self.check_status(&asked)?;
         match asked {
             Ask::Rows => {}
-            Ask::Copy(_) if rest == Rest::Over => return self.complete(format!("{COPIED} 0")).await,
+            Ask::Copy(_) if is_over => return self.complete(format!("{COPIED} 0")).await,
             Ask::Copy(copy) => {
                 self.portals.get(name)?.rest = Rest::Over;
                 return self.copy(copy).await;
             }
+            Ask::Fetch(fetch) => return self.execute_fetch(name, &fetch, most, &formats).await,
             asked => return self.settle(asked, Some(&formats)).await,
         }
         self.start(name).await?;
         // Somebody may have fetched from the portal in other formats.
-        if let Some((_, reading)) = self.reading.as_mut().filter(|(own, _)| own == name) {
+        if let Some(reading) = self.portals.get(name)?.reading() {
             reading.set_formats(&formats)?;
         }
         let (sent, is_over) = self.advance(name, most, true).await?;
@@ -258,6 +254,37 @@ impl Talk {
             true => self.complete(rows(sent)).await,
             false => self.put(Out::PortalSuspended(PortalSuspended::new())).await,
         }
+    }
+
+    /// Sends up to a number of the rows that a `FETCH` wants, 0 for all of them.
+    async fn execute_fetch(
+        &mut self,
+        name: &str,
+        fetch: &Fetch,
+        most: u64,
+        formats: &[i16],
+    ) -> Result<(), Trouble> {
+        let portal = self.portals.get(name)?;
+        if matches!(portal.rest, Rest::Over) {
+            return self.complete(format!("{} 0", fetch.tag())).await;
+        }
+        let sent = portal.fetched;
+        // Nothing is left of a number that all was sent of, while 0 would be all rows.
+        let left = (fetch.most > 0).then(|| fetch.most - sent);
+        let is_part = most > 0 && fetch.is_shown && left.is_none_or(|left| most < left);
+        let part = Fetch {
+            most: if is_part { most } else { left.unwrap_or(0) },
+            ..fetch.clone()
+        };
+        let (taken, is_over) = self.fetch(&part, Some(formats)).await?;
+        let portal = self.portals.get(name)?;
+        portal.fetched = sent + taken;
+        if is_part && !is_over {
+            return self.put(Out::PortalSuspended(PortalSuspended::new())).await;
+        }
+        portal.rest = Rest::Over;
+        let all = portal.fetched;
+        self.complete(format!("{} {all}", fetch.tag())).await
     }
 
     /// Sends up to a number of rows of a portal that has begun, 0 for all, or passes over them. Returns their number, and true if
@@ -268,48 +295,19 @@ impl Talk {
         most: u64,
         is_shown: bool,
     ) -> Result<(u64, bool), Trouble> {
-        if self.portals.get(name)?.rest == Rest::Over {
+        let watch = self.set_aside(name).await?;
+        let portal = self.portals.get(name)?;
+        let Some(reading) = portal.reading() else {
             return Ok((0, true));
-        }
-        let reading = self.reading.as_mut().filter(|(own, _)| own == name);
-        let Some((_, reading)) = reading else {
-            return Err(SqlError::new(NO_PORTAL, format!("portal \"{name}\" is not read")).into());
         };
         let before = reading.taken();
-        let sent = reading.send(&mut self.wire, most, is_shown).await;
+        let sent = reading.send(&mut self.wire, &watch, (most, is_shown)).await;
         let taken = reading.taken() - before;
-        let is_over = match sent {
-            Ok(is_over) => is_over,
-            Err(trouble) => {
-                self.leave_reading();
-                return Err(trouble);
-            }
-        };
-        if is_over {
-            self.reading = None;
-            self.portals.get(name)?.rest = Rest::Over;
+        match sent {
+            Ok(false) => {}
+            Ok(true) => portal.rest = Rest::Over,
+            Err(_) => portal.rest = Rest::Left,
         }
-        Ok((taken, is_over))
-    }
-
-    /// Closes a portal; returns false if there is none.
-    pub(super) fn close_portal(&mut self, name: &str) -> bool {
-        if self.reading.as_ref().is_some_and(|(own, _)| own == name) {
-            self.reading = None;
-        }
-        self.portals.remove(name)
-    }
-
-    /// Closes all portals, also those that outlive transactions.
-    pub(super) fn clear_portals(&mut self) {
-        self.portals.clear();
-        self.reading = None;
-    }
-
-    /// Closes the portals that end with a transaction.
-    pub(super) fn close_portals(&mut self, is_well: bool) {
-        self.portals.end_transaction(is_well);
-        let portals = &self.portals;
-        self.reading.take_if(|(name, _)| !portals.has(name));
+        Ok((taken, sent?))
     }
 }

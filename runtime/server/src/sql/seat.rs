@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use watershed_api::Problem;
 use watershed_drivers::olap::Catalog;
 use watershed_pgwire::Place;
 
@@ -32,21 +31,22 @@ impl Seat {
 }
 
 impl Place for Seat {
-    fn leave(&mut self) {
-        if self.slot.is_some()
-            && let Some(pause) = self.entered.instance().slots.pause()
-        {
-            (self.pause, self.slot) = (Some(pause), None);
+    fn leave(&mut self) -> bool {
+        if self.pause.is_none() {
+            self.pause = self.entered.instance().slots.pause();
         }
+        if self.pause.is_some() {
+            self.slot = None;
+        }
+        self.pause.is_some()
     }
 
-    fn enter(&mut self) -> BoxFuture<'_, Result<(), Problem>> {
+    fn enter(&mut self) -> BoxFuture<'_, ()> {
         async {
             if self.slot.is_none() {
                 self.slot = Some(self.entered.instance().slots.take_again().await);
                 self.pause = None;
             }
-            Ok(())
         }
         .boxed()
     }

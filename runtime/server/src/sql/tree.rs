@@ -76,7 +76,14 @@ fn changed(fields: &mut Map<String, Value>, catalog: &dyn Catalog) -> Option<Val
     match class {
         "FUNCTION" => {
             change_function(fields, catalog);
-            None
+            // A function of a set gives its rows wherever Postgres calls it, and a list here.
+            let is_set = fields.get("function_name").and_then(Value::as_str) == Some("generate_series");
+            is_set.then(|| {
+                let alias = fields.insert("alias".to_owned(), "".into());
+                let mut rows = call("unnest", vec![Value::Object(std::mem::take(fields))]);
+                rows["alias"] = alias.unwrap_or_default();
+                rows
+            })
         }
         "COLUMN_REF" => {
             let whole = Value::Object(fields.clone());
@@ -141,6 +148,17 @@ fn cast(fields: &mut Map<String, Value>, catalog: &dyn Catalog) -> Option<Value>
         call["alias"] = fields.get("alias").cloned().unwrap_or_default();
         return Some(call);
     }
+    if is_list(&whole)
+        && let Some(Value::String(text)) = fields
+            .get_mut("child")
+            .and_then(|it| it.pointer_mut("/value/value"))
+    {
+        // `'{a,b}'::text[]`.
+        if let Some(items) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+            *text = format!("[{items}]");
+        }
+        return None;
+    }
     if let Some((_, engine)) = OF_CATALOG.iter().find(|(own, _)| *own == name) {
         fields.insert("cast_type".to_owned(), json!({"id": engine, "type_info": null}));
         return None;
@@ -155,6 +173,10 @@ fn cast(fields: &mut Map<String, Value>, catalog: &dyn Catalog) -> Option<Value>
     let mut call = call(&catalog.function(&format!("{own}_text")), arguments);
     call["alias"] = fields.get("alias").cloned().unwrap_or_default();
     Some(call)
+}
+
+fn is_list(cast: &Value) -> bool {
+    cast.pointer("/cast_type/id").and_then(Value::as_str) == Some("LIST")
 }
 
 fn call(function: &str, arguments: Vec<Value>) -> Value {

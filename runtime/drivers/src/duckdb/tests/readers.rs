@@ -57,6 +57,27 @@ async fn read(bench: &Bench, sql: &str, is_whole: fn(&str) -> bool, end: &Atomic
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_who_take_no_rows_hold_up_neither_readers_nor_builds() {
+    let bench = bench();
+    let mut answers = Vec::new();
+    // More than there are connections at once.
+    for _ in 0..3 * std::thread::available_parallelism().map_or(1, usize::from) + 12 {
+        let query = Query::new("select range as x from range(100000) order by x");
+        answers.push(
+            bench
+                .engine
+                .query(query, &CancellationToken::new())
+                .await
+                .unwrap(),
+        );
+    }
+    bench.build(replaced(1, "built", 0, Fate::Gone)).await.unwrap();
+    for answer in &mut answers {
+        assert_eq!(answer.collect().await.unwrap().len(), 100_000);
+    }
+}
+
 /// Returns true if the answer `rows|rounds` contains exactly the rows of one round.
 fn is_one_round(answer: &str) -> bool {
     answer == format!("{ROWS}|1")
