@@ -23,7 +23,7 @@ SELECT character_set_name FROM INFORMATION_SCHEMA.character_sets;
 SELECT table_name, privilege_type FROM information_schema.table_privileges;
 -- Foreign keys, as drivers of ODBC look for them.
 SELECT 'one'::name AS "PKTABLE_CAT", n2.nspname, c2.relname, a2.attname, a1.attname, ref.i::int2, ref.conname
-FROM ((((SELECT cn.oid, conrelid, conkey, confrelid, confkey, generate_series(array_lower(conkey, 1), array_upper(conkey, 1)) AS i, conname
+FROM (((((SELECT cn.oid, conrelid, conkey, confrelid, confkey, generate_series(array_lower(conkey, 1), array_upper(conkey, 1)) AS i, conname
   FROM pg_catalog.pg_constraint cn, pg_catalog.pg_class c, pg_catalog.pg_namespace n
   WHERE contype = 'f' AND conrelid = c.oid AND relname = 'many' AND n.oid = c.relnamespace AND n.nspname = 'main') ref
  INNER JOIN pg_catalog.pg_class c1 ON c1.oid = ref.conrelid) INNER JOIN pg_catalog.pg_namespace n1 ON n1.oid = c1.relnamespace)

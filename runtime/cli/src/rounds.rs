@@ -1,7 +1,8 @@
 //! Output of `start` after it has converged: ended runs, errors with their place, fixed errors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use watershed_api::documents::{Diagnostic, Event, Outcome, ResourceName, RunDocument, Severity, Time};
 
@@ -15,6 +16,11 @@ use crate::render::told::{self, Begin};
 use crate::render::units::{clock, count, duration};
 use watershed::program::problems;
 
+/// The code of a program that has ended by itself and is started again.
+const EXITED: &str = "exited";
+/// The time for which further crashes of a program are told by a line each.
+const CRASH_IS_KNOWN: Duration = Duration::from_mins(10);
+
 /// The state of `start` after its first round, which shows each later round.
 pub(super) struct Rounds {
     root: PathBuf,
@@ -25,6 +31,8 @@ pub(super) struct Rounds {
     failing: Failing,
     /// Resources that are in order after a run that was shown in this round.
     mended: BTreeSet<ResourceName>,
+    /// Programs that ended by themselves and are started again, with the moment at which that was told in full.
+    crashing: BTreeMap<ResourceName, Instant>,
     /// Number of resources that were not built in this round because of others.
     skipped: u64,
     has_told: bool,
@@ -41,6 +49,7 @@ impl Rounds {
             errors,
             failing: Failing::default(),
             mended: BTreeSet::new(),
+            crashing: BTreeMap::new(),
             skipped: 0,
             has_told: false,
         }
@@ -79,6 +88,10 @@ impl Rounds {
                         .retain(|known| !says_same(known, diagnostic) || root.join(&known.path).exists());
                     self.errors.push(diagnostic.clone());
                 }
+                // Each crash has a line of its own.
+                if self.is_crash_again(diagnostic) && console.verbosity < Verbosity::Verbose {
+                    return Ok(());
+                }
                 self.has_told = true;
                 let details = match console.verbosity {
                     Verbosity::Verbose => Details::Shown,
@@ -93,6 +106,10 @@ impl Rounds {
                     .iter()
                     .position(|known| says_same(known, diagnostic) && known.path == diagnostic.path);
                 gone.map(|at| self.errors.swap_remove(at));
+                // A program that is started again is not mended by that.
+                if diagnostic.code == EXITED {
+                    return Ok(());
+                }
                 // The line of the resource's run has told it.
                 if diagnostic
                     .resource
@@ -132,6 +149,19 @@ impl Rounds {
             | Event::RunFinished { .. } => {}
         }
         Ok(())
+    }
+
+    /// Returns true for the crash of a program whose last one was told in full not long ago.
+    fn is_crash_again(&mut self, diagnostic: &Diagnostic) -> bool {
+        let Some(program) = diagnostic.resource.as_ref().filter(|_| diagnostic.code == EXITED) else {
+            return false;
+        };
+        let is_known = |told: &Instant| told.elapsed() < CRASH_IS_KNOWN;
+        if self.crashing.get(program).is_some_and(is_known) {
+            return true;
+        }
+        self.crashing.insert(program.clone(), Instant::now());
+        false
     }
 
     fn settled(&mut self, console: &mut Console, exit_code: u8, took_ms: u64) -> Result<(), Failure> {

@@ -19,8 +19,9 @@ pub trait Checks: Dialect {
     /// yields, each with the word for its side.
     fn difference(&self, expected: &str, actual: &str) -> String;
 
-    /// Returns a suffix that adds the missing columns of a table, all null, to the rows of the query before it.
-    fn with_columns_of(&self, table: &str) -> String;
+    /// Returns a suffix that adds the missing columns of a table, all null, to the rows of the query before it. Its `columns`, a
+    /// list if any, have to be columns of the table.
+    fn with_columns_of(&self, table: &str, columns: &str) -> String;
 
     /// Returns a query for all rows of a CSV file, whose format is detected.
     fn file(&self, path: &str) -> String;

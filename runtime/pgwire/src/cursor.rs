@@ -46,7 +46,7 @@ pub(crate) fn declare(sql: &str) -> Result<Declare, SqlError> {
     };
     let all: Vec<Token<'_>> = pieces(sql);
     let (name, rest) = match all.as_slice() {
-        [_, name, rest @ ..] => (name_of(name), rest),
+        [_, name, rest @ ..] => (name.name(), rest),
         _ => return Err(form()),
     };
     let end = rest.iter().position(|token| is(token, "for")).ok_or_else(form)?;
@@ -106,7 +106,7 @@ pub(crate) fn fetch(sql: &str) -> Result<Fetch, SqlError> {
         _ => return Err(forward_only()),
     };
     Ok(Fetch {
-        name: name_of(name),
+        name: name.name(),
         most,
         is_shown: is(verb, "fetch"),
     })
@@ -119,7 +119,7 @@ pub(crate) fn fetch(sql: &str) -> Result<Fetch, SqlError> {
 pub(crate) fn close(sql: &str) -> Result<Option<String>, SqlError> {
     match pieces(sql).as_slice() {
         [_, all] if is(all, "all") => Ok(None),
-        [_, name] => Ok(Some(name_of(name))),
+        [_, name] => Ok(Some(name.name())),
         _ => Err(SqlError::new(SYNTAX, "CLOSE takes the name of a cursor")),
     }
 }
@@ -132,18 +132,6 @@ fn forward_only() -> SqlError {
 fn pieces(sql: &str) -> Vec<Token<'_>> {
     let meant = |token: &Token<'_>| token.kind != Kind::Blank && token.kind != Kind::Sign(';');
     tokens(sql).filter(meant).collect()
-}
-
-/// Returns the name that a piece is, in lower case unless it is quoted.
-fn name_of(token: &Token<'_>) -> String {
-    let quoted = token
-        .text
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'));
-    quoted.map_or_else(
-        || token.text.to_ascii_lowercase(),
-        |text| text.replace("\"\"", "\""),
-    )
 }
 
 fn is(token: &Token<'_>, word: &str) -> bool {

@@ -207,7 +207,8 @@ impl Reading {
                     return Ok(false);
                 }
                 if is_shown {
-                    wire.put_row(|out| self.write(&row, out)).await?;
+                    wire.write_row(|out| self.write(&row, out))?;
+                    wire.flush_enough().await?;
                 }
                 left -= 1;
                 self.taken += 1;

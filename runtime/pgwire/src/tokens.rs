@@ -26,6 +26,21 @@ pub struct Token<'a> {
     pub at: usize,
 }
 
+impl Token<'_> {
+    /// Returns the name that the piece is, in lower case unless it is quoted; nothing for other pieces.
+    pub fn name(&self) -> String {
+        let quoted = self
+            .text
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        match (self.kind, quoted) {
+            (Kind::Word, _) => self.text.to_ascii_lowercase(),
+            (Kind::Quoted, Some(text)) => text.replace("\"\"", "\""),
+            _ => String::new(),
+        }
+    }
+}
+
 /// Returns the pieces of a text; together they are the text.
 pub fn tokens(sql: &str) -> impl Iterator<Item = Token<'_>> {
     let mut at = 0;

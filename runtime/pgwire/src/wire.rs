@@ -8,7 +8,6 @@ use pgwire::messages::PgWireBackendMessage;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::reading::Trouble;
 use crate::state::SqlError;
 
 /// Bytes that are collected before they are sent.
@@ -49,32 +48,34 @@ impl Wire {
     /// Writes a message, which is sent when enough is collected.
     pub(crate) async fn put(&mut self, message: PgWireBackendMessage) -> io::Result<()> {
         message.encode(&mut self.outbox).map_err(io::Error::other)?;
-        match self.outbox.len() >= TOGETHER {
-            true => self.flush().await,
-            false => Ok(()),
-        }
+        self.flush_enough().await
     }
 
-    /// Writes a row in place, which is sent when enough is collected. A message of its own would be copied once more for each row.
-    pub(crate) async fn put_row(
+    /// Writes a row in place: a message of its own would be copied once more for each row.
+    ///
+    /// # Errors
+    /// Those of the row, of which nothing is sent then.
+    pub(crate) fn write_row(
         &mut self,
         row: impl FnOnce(&mut BytesMut) -> Result<(), SqlError>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqlError> {
         let at = self.outbox.len();
         self.outbox.put_slice(b"D\0\0\0\0");
         let written = row(&mut self.outbox).and_then(|()| {
             let length = i32::try_from(self.outbox.len() - at - 1);
             length.map_err(|_| SqlError::new("54000", "a row is too long to be sent"))
         });
-        match written {
+        match &written {
             Ok(length) => self.outbox[at + 1..at + 5].copy_from_slice(&length.to_be_bytes()),
-            Err(error) => {
-                self.outbox.truncate(at);
-                return Err(error.into());
-            }
+            Err(_) => self.outbox.truncate(at),
         }
+        written.map(drop)
+    }
+
+    /// Sends what is written, once that is enough.
+    pub(crate) async fn flush_enough(&mut self) -> io::Result<()> {
         match self.outbox.len() >= TOGETHER {
-            true => Ok(self.flush().await?),
+            true => self.flush().await,
             false => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use watershed_tests::postgres::Server;
 use watershed_tests::server::{fetched, skip};
 
 use crate::sandbox::Sandbox;
@@ -440,6 +441,35 @@ fn s_api29_psql_looks_around() {
     let host = Host::of(project, root);
     let (after, said) = host.ask(&reader, "one", &[numbers]);
     assert_eq!(after, before, "{said}");
+}
+
+#[test]
+fn s_api29_what_drivers_look_at_is_as_in_a_postgres() {
+    let python = fetched().join("sql-clients");
+    if !python.exists() {
+        return skip("sql-clients are missing (scripts/fetch-test-servers)");
+    }
+    let Some(postgres) = Server::start() else {
+        return;
+    };
+    let host = Host::begin();
+    let reader = host.holder("reader", r#"{"one": "read+query"}"#, "");
+    let clients = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/clients"));
+    let output = Command::new("python3")
+        .env("PYTHONPATH", &python)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(clients.join("beside.py"))
+        .args([
+            &host.port.to_string(),
+            &reader.id,
+            &reader.secret,
+            &postgres.url(),
+        ])
+        .arg(clients.join("looks.sql"))
+        .output()
+        .expect("Python runs");
+    let (out, said) = texts(&output);
+    assert!(output.status.success() && out == "done\n", "{out}{said}");
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Transitions of jobs, services and replicas in `history`.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::Stdio;
+use std::sync::mpsc::channel;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::going::Going;
@@ -208,4 +212,46 @@ fn history_tells_the_transitions_of_jobs() {
     );
     let text = project.call(&["history", "import"]).stdout;
     assert!(text.contains("running → completed"), "{text}");
+}
+
+/// A program that crashes is told of in full once; that it is started again mends nothing.
+#[test]
+fn start_tells_a_crash_loop_once_and_no_restart_as_a_mending() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "services/web.yaml",
+            "type: service\nrun: sleep 0.1; exit 3\nrestart: {base: 200ms}\n",
+        ),
+    ]);
+    let mut start = project
+        .command(&["start"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let (lines, said) = channel();
+    let stdout: Box<dyn Read + Send> = Box::new(start.stdout.take().expect("a pipe"));
+    for pipe in [stdout, Box::new(start.stderr.take().expect("a pipe"))] {
+        let lines = lines.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                // Nobody listens once the test has failed.
+                drop(lines.send(line));
+            }
+        });
+    }
+    drop(lines);
+    let mut all = String::new();
+    while !all.contains("error[crash-loop]") {
+        let line = said.recv().expect("the loop is told");
+        all.push_str(&line);
+        all.push('\n');
+    }
+    kill_process(Pid::from_child(&start), Signal::TERM).expect("it can be ended");
+    start.wait().expect("it ends");
+    // Those that follow fast are told by their last one alone.
+    assert!(all.matches("error[exited]").count() < 2, "{all}");
+    assert!(all.matches("crashed").count() > 2, "{all}");
+    assert!(!all.contains("fixed") && !all.contains("is up to date"), "{all}");
 }

@@ -166,6 +166,26 @@ fn columns_that_given_rows_do_not_name_are_null_of_their_type() {
 }
 
 #[test]
+fn a_given_column_that_the_table_lacks_is_a_mistake() {
+    let project = project();
+    project.edit("models/late.yaml", "{code: A, delay: 16,", "{code: A, dealy: 16,");
+    project.edit("models/late.yaml", "{code: A, delay: 15,", "{code: A, dealy: 15,");
+    project.edit(
+        "models/late.yaml",
+        "{code: B, delay: 200,",
+        "{code: B, dealy: 200,",
+    );
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let told = "test \"small delays are no delays\" can't be run: Referenced column \"delay\" not found";
+    assert!(
+        said.stderr.contains(told) && said.stderr.contains("\"dealy\""),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn all_tables_without_rows_are_named_at_once() {
     let project = project();
     project.write(

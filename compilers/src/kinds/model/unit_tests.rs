@@ -24,6 +24,14 @@ struct Rows {
     columns: Option<Vec<String>>,
 }
 
+impl Rows {
+    /// Returns the columns as SQL lists them, if known.
+    fn listed(&self) -> Option<String> {
+        let quoted = self.columns.as_ref()?.iter().map(|column| ENGINE.name(column));
+        Some(quoted.collect::<Vec<_>>().join(", "))
+    }
+}
+
 impl Reader<'_, '_> {
     pub(super) fn unit_tests(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
         let at = self.fields.key_at("unit_tests");
@@ -112,15 +120,12 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
                 findings.add_with_hint(at, Code::MissingKey, message, hint);
                 is_whole = false;
             }
-            Some(found) => tables.push(given_table(&input, &found.sql)),
+            Some(found) => tables.push(given_table(&input, &found)),
             None => is_whole = false,
         }
     }
     let expected = rows(expected, findings).filter(|_| is_whole)?;
-    let columns = expected.columns.map(|columns| {
-        let quoted: Vec<String> = columns.iter().map(|column| ENGINE.name(column)).collect();
-        quoted.join(", ")
-    });
+    let columns = expected.listed();
     let columns = columns.as_deref().unwrap_or("*");
     // The query stands on lines of its own: it may end with a comment.
     tables.push(format!("{ACTUAL} AS (SELECT {columns} FROM (\n{query}\n))"));
@@ -136,21 +141,24 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
 }
 
 /// Returns a table of given rows, with a marker for columns that the rows don't name.
-fn given_table(input: &str, rows: &str) -> String {
-    let quoted = ENGINE.name(input);
+fn given_table(input: &str, rows: &Rows) -> String {
+    let (quoted, sql) = (ENGINE.name(input), &rows.sql);
+    let columns = rows.listed().unwrap_or_default();
+    let place = format!("{quoted}{COLUMNS}{columns}");
     // Such a name would end the comment, or begin another within it.
-    match quoted.contains(END_OF_PLACE) || quoted.contains("/*") {
-        true => format!("{quoted} AS ({rows})"),
-        false => format!("{quoted} AS (({rows}){PLACE}{quoted}{END_OF_PLACE})"),
+    match place.contains(END_OF_PLACE) || place.contains("/*") {
+        true => format!("{quoted} AS ({sql})"),
+        false => format!("{quoted} AS (({sql}){PLACE}{place}{END_OF_PLACE})"),
     }
 }
 
-/// The marker comment after the given rows of a table, which names the table.
+/// The marker comment after the given rows of a table, which names the table and the columns of the rows.
 const PLACE: &str = "/*columns of ";
+const COLUMNS: &str = " beside ";
 const END_OF_PLACE: &str = "*/";
 
-/// Returns the unit test with the unnamed columns added as NULL of the table's column types; none if the test has no
-/// marker.
+/// Returns the unit test with the unnamed columns added as NULL of the table's column types, which fails for given columns
+/// that the table lacks; none if the test has no marker.
 #[must_use]
 pub fn with_all_columns(sql: &str) -> Option<String> {
     let (mut whole, mut copied) = (String::new(), 0);
@@ -162,8 +170,10 @@ pub fn with_all_columns(sql: &str) -> Option<String> {
         };
         let table = table.strip_suffix(END_OF_PLACE)?;
         whole.push_str(sql.get(copied..token.range.start)?);
+        // Columns are quoted, so the last of these words is ours, unless a name has it; then there is no such table.
+        let (table, columns) = table.rsplit_once(COLUMNS)?;
         // Within its own definition the name is that of the table.
-        whole.push_str(&ENGINE.with_columns_of(table));
+        whole.push_str(&ENGINE.with_columns_of(table, columns));
         copied = token.range.end;
     }
     whole.push_str(sql.get(copied..)?);
@@ -338,17 +348,27 @@ mod tests {
                 "WITH \"t\" AS ((SELECT {texts}){place}), {ACTUAL} AS (SELECT * FROM (\n{query}\n)) SELECT 2"
             )
         };
-        let whole = with_all_columns(&written("/*columns of \"t\"*/"));
-        let expected = written(" UNION ALL BY NAME (SELECT * FROM \"t\" LIMIT 0)");
-        assert_eq!(whole.as_deref(), Some(&*expected));
+        let whole = with_all_columns(&written("/*columns of \"t\" beside */"));
+        let columns = " UNION ALL BY NAME (SELECT * FROM \"t\" LIMIT 0)";
+        assert_eq!(whole, Some(written(columns)));
+        let whole = with_all_columns(&written("/*columns of \"t\" beside \"a\", \"b\"*/"));
+        let named = format!("{columns} UNION ALL BY NAME (SELECT \"a\", \"b\" FROM \"t\" LIMIT 0)");
+        assert_eq!(whole, Some(written(&named)));
         assert_eq!(with_all_columns(&written("")), None);
     }
 
     #[test]
     fn a_name_that_would_end_a_comment_has_no_place() {
-        for name in ["a*/b", "a/*b"] {
-            assert!(!given_table(name, "SELECT 1").contains(PLACE), "{name}");
+        let rows = |column: &str| Rows {
+            sql: "SELECT 1".to_owned(),
+            columns: Some(vec![column.to_owned()]),
+        };
+        for (name, column) in [("a*/b", "c"), ("a/*b", "c"), ("a", "c*/")] {
+            assert!(
+                !given_table(name, &rows(column)).contains(PLACE),
+                "{name} {column}"
+            );
         }
-        assert!(given_table("a", "SELECT 1").contains(PLACE));
+        assert!(given_table("a", &rows("c")).contains(PLACE));
     }
 }

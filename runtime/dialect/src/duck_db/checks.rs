@@ -39,8 +39,14 @@ impl Checks for DuckDb {
         )
     }
 
-    fn with_columns_of(&self, table: &str) -> String {
-        format!(" UNION ALL BY NAME (SELECT * FROM {table} LIMIT 0)")
+    fn with_columns_of(&self, table: &str, columns: &str) -> String {
+        let of_table = |columns: &str| format!(" UNION ALL BY NAME (SELECT {columns} FROM {table} LIMIT 0)");
+        let own = if columns.is_empty() {
+            String::new()
+        } else {
+            of_table(columns)
+        };
+        of_table("*") + &own
     }
 
     fn file(&self, path: &str) -> String {

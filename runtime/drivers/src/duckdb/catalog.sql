@@ -110,6 +110,12 @@ FROM seen.relations JOIN pg_namespace own ON own.oid = namespace, seen.session W
 CREATE VIEW pg_views AS SELECT nspname AS schemaname, name AS viewname, usr AS viewowner, NULL::VARCHAR AS definition
 FROM seen.relations JOIN pg_namespace own ON own.oid = namespace, seen.session WHERE kind = 'v';
 
+-- A function there, without arguments.
+CREATE VIEW pg_get_keywords AS SELECT
+  keyword_name AS word,
+  CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U' WHEN 'column_name' THEN 'C' ELSE 'T' END AS catcode,
+  keyword_category <> 'reserved' AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords();
+
 -- What there is none of.
 CREATE VIEW pg_attrdef AS SELECT 0::BIGINT AS oid, 0::BIGINT AS adrelid, 0::SMALLINT AS adnum, '' AS adbin WHERE false;
 CREATE VIEW pg_constraint AS SELECT
@@ -301,10 +307,6 @@ CREATE MACRO _pg_col_description(x, n) AS (SELECT min(description) FROM pg_descr
 CREATE MACRO _pg_shobj_description(x, c) AS NULL::VARCHAR;
 CREATE MACRO _pg_pg_get_expr(x, r) AS NULL::VARCHAR, (x, r, p) AS NULL::VARCHAR;
 CREATE MACRO _pg_pg_get_viewdef(x) AS NULL::VARCHAR, (x, p) AS NULL::VARCHAR;
-CREATE MACRO _pg_pg_get_keywords() AS TABLE SELECT
-  keyword_name AS word,
-  CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U' WHEN 'column_name' THEN 'C' ELSE 'T' END AS catcode,
-  keyword_category <> 'reserved' AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords();
 CREATE MACRO _pg_pg_get_indexdef(x) AS NULL::VARCHAR, (x, n, p) AS NULL::VARCHAR;
 CREATE MACRO _pg_pg_get_constraintdef(x) AS NULL::VARCHAR, (x, p) AS NULL::VARCHAR;
 CREATE MACRO _pg_pg_get_triggerdef(x) AS NULL::VARCHAR, (x, p) AS NULL::VARCHAR;

@@ -50,6 +50,7 @@ fn name_column(expression: &mut Value) {
             }
             name.unwrap_or_default()
         }
+        "COMPARISON" | "CONJUNCTION" | "CONSTANT" | "OPERATOR" => "?column?".to_owned(),
         _ => String::new(),
     };
     if text(expression, "alias").is_empty() && !name.is_empty() {

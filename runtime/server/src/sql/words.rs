@@ -28,7 +28,7 @@ pub(super) fn may_be_about_catalog(sql: &str) -> bool {
     let has_from = has_from(sql);
     let mut all = tokens(sql);
     all.any(|token| {
-        let name = name(&token);
+        let name = token.name();
         if name.starts_with("pg_") || SCHEMAS.contains(&name.as_str()) {
             return true;
         }
@@ -48,7 +48,7 @@ pub(super) fn may_be_about_catalog(sql: &str) -> bool {
 
 /// Returns the names that a statement has, in lower case: those of tables, columns, functions and the language.
 pub(super) fn names(sql: &str) -> BTreeSet<String> {
-    let names = tokens(sql).map(|token| name(&token).to_lowercase());
+    let names = tokens(sql).map(|token| token.name().to_lowercase());
     names.filter(|name| !name.is_empty()).collect()
 }
 
@@ -70,7 +70,7 @@ pub(super) fn about_catalog(
     let words = Words(&all);
     let has_from = all.iter().any(|token| is_word(token, "from"));
     let is_about = (0..all.len()).any(|at| {
-        let name = name(&all[at]);
+        let name = all[at].name();
         let is_called = || words.sign(words.after(at), '(');
         let is_relation = || {
             let before = words.before(at);
@@ -112,19 +112,31 @@ fn written(words: &Words<'_>) -> String {
             at = end + 1;
             continue;
         }
-        let schema = SCHEMAS.into_iter().find(|schema| name(token) == *schema);
+        // A relation here.
+        if is_word(token, "pg_get_keywords")
+            && let Some(close) = words.empty_brackets(at)
+        {
+            out.push_str("pg_get_keywords");
+            at = close + 1;
+            continue;
+        }
+        let schema = SCHEMAS.into_iter().find(|schema| token.name() == *schema);
         let dot = words.after(at).filter(|dot| is_sign(&all[*dot], '.'));
         match (schema, dot) {
             (Some("information_schema"), Some(dot)) if words.after(dot).is_some() => {
                 let relation = words.after(dot).unwrap_or(dot);
                 let is_function = words.sign(words.after(relation), '(');
                 let schema = if is_function { "" } else { "information_schema_" };
-                out.push_str(&format!("{schema}{}", name(&all[relation])));
+                out.push_str(&format!("{schema}{}", all[relation].name()));
                 at = relation + 1;
             }
             (Some(_), Some(dot)) => at = dot + 1,
             _ => {
-                out.push_str(token.text);
+                // Names without quotes are in lower case there, also those of columns.
+                match token.kind {
+                    Kind::Word => out.push_str(&token.text.to_ascii_lowercase()),
+                    _ => out.push_str(token.text),
+                }
                 at += 1;
             }
         }
@@ -150,6 +162,12 @@ impl Words<'_> {
         at.is_some_and(|at| is_sign(&self.0[at], sign))
     }
 
+    /// Returns the place of the closing one of two brackets behind the word at a place that hold nothing.
+    fn empty_brackets(&self, at: usize) -> Option<usize> {
+        let open = self.after(at).filter(|open| is_sign(&self.0[*open], '('))?;
+        self.after(open).filter(|close| is_sign(&self.0[*close], ')'))
+    }
+
     /// Returns the operator in brackets behind the word at a place, and the place of the closing bracket.
     fn operator(&self, at: usize) -> Option<(String, usize)> {
         let open = self.after(at).filter(|open| is_sign(&self.0[*open], '('))?;
@@ -171,19 +189,8 @@ impl Words<'_> {
             last = self.after(dot)?;
         }
         ["default", "c", "posix", "ucs_basic"]
-            .contains(&name(&self.0[last]).as_str())
+            .contains(&self.0[last].name().as_str())
             .then_some(last)
-    }
-}
-
-/// Returns the name that a piece is, in lower case unless it is quoted; nothing for other pieces.
-fn name(token: &Token<'_>) -> String {
-    match token.kind {
-        Kind::Word => token.text.to_ascii_lowercase(),
-        Kind::Quoted if token.text.len() > 1 && token.text.starts_with('"') => {
-            token.text[1..token.text.len() - 1].to_owned()
-        }
-        _ => String::new(),
     }
 }
 
