@@ -25,7 +25,16 @@ pub(crate) fn write(value: &Value, form: Form, out: &mut BytesMut) -> Result<(),
         (Form::Int8, Value::Integer(number)) => out.put_i64((*number).try_into().map_err(|_| beyond())?),
         (Form::Float4, Value::Float(number)) => out.put_f32(*number),
         (Form::Float8, Value::Double(number)) => out.put_f64(*number),
-        (Form::Numeric, number) => numeric(&number.to_string(), out).ok_or_else(beyond)?,
+        (Form::Numeric, number) => {
+            let is_written = match number {
+                Value::Decimal { digits, scale } => decimal(*digits, *scale, out),
+                Value::Integer(number) => decimal(*number, 0, out),
+                _ => None,
+            };
+            // What is no number of the machine, or not with its digits in groups, is read as a text.
+            let text = || numeric(&number.to_string(), out);
+            is_written.or_else(text).ok_or_else(beyond)?;
+        }
         (Form::Date, Value::Date { days }) => out.put_i32(match *days {
             i32::MAX => i32::MAX,
             days if days == -i32::MAX => i32::MIN,
@@ -48,6 +57,35 @@ pub(crate) fn write(value: &Value, form: Form, out: &mut BytesMut) -> Result<(),
         _ => return Err(beyond()),
     }
     Ok(())
+}
+
+/// The most groups of four digits of a 128-bit number.
+const GROUPS: usize = 10;
+
+/// Writes a decimal number as [`numeric`] does; none if its digits don't fit the machine's numbers, and nothing is written.
+fn decimal(digits: i128, scale: u8, out: &mut BytesMut) -> Option<()> {
+    let fraction = usize::from(scale.div_ceil(4));
+    let aligning = 10_u128.pow(u32::try_from(fraction * 4).ok()? - u32::from(scale));
+    let mut rest = digits.unsigned_abs().checked_mul(aligning)?;
+    let (mut groups, mut number) = ([0_u16; GROUPS], 0);
+    while rest > 0 {
+        // Divisions of 128 bits are several times as dear.
+        let (left, group) = match u64::try_from(rest) {
+            Ok(rest) => (u128::from(rest / 10_000), rest % 10_000),
+            Err(_) => (rest / 10_000, u64::try_from(rest % 10_000).ok()?),
+        };
+        groups[number] = u16::try_from(group).ok()?;
+        (rest, number) = (left, number + 1);
+    }
+    let all = groups.get(..number)?;
+    let kept = all.get(all.iter().take_while(|group| **group == 0).count()..)?;
+    let first = i16::try_from(number).ok()? - i16::try_from(fraction).ok()? - 1;
+    out.put_u16(u16::try_from(kept.len()).ok()?);
+    out.put_i16(if kept.is_empty() { 0 } else { first });
+    out.put_u16(if digits < 0 { 0x4000 } else { 0 });
+    out.put_u16(u16::from(scale));
+    kept.iter().rev().for_each(|group| out.put_u16(*group));
+    Some(())
 }
 
 /// Writes a number as Postgres does: groups of four digits, with the place of the first.
@@ -231,6 +269,34 @@ mod tests {
 
     proptest! {
         #[test]
+    fn numbers_are_written_as_their_texts_are() {
+        let digits = [
+            0,
+            1,
+            9,
+            10,
+            9_999,
+            10_000,
+            12_345_678,
+            100_000_000,
+            i128::from(u64::MAX) + 1,
+            10_i128.pow(37),
+            i128::MAX,
+        ];
+        for digits in digits.into_iter().flat_map(|digits| [digits, -digits]) {
+            for scale in 0..=38 {
+                let value = Value::Decimal { digits, scale };
+                let (mut direct, mut by_text) = (BytesMut::new(), BytesMut::new());
+                numeric(&value.to_string(), &mut by_text).unwrap();
+                match decimal(digits, scale, &mut direct) {
+                    Some(()) => assert_eq!(direct, by_text, "{value}"),
+                    None => assert!(direct.is_empty() && digits.unsigned_abs() > 10_u128.pow(36), "{value}"),
+                }
+            }
+        }
+    }
+
+    #[test]
         fn numbers_come_back(digits in any::<i128>(), scale in 0_u8..=38) {
             let value = Value::Decimal { digits, scale };
             let text = value.to_string();
