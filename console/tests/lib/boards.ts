@@ -66,3 +66,26 @@ export function boardDocument(rows: string[][], components: Record<string, unkno
     ...more,
   };
 }
+
+/** What a component of a board comes to. */
+export interface Seen {
+  name: string;
+  /** What is drawn: a chart, a table, figures, a picture, something to choose, or a text. */
+  draws: string[];
+  /** What it says in its own words: why something is not drawn, or what is left out. */
+  says: string[];
+}
+
+/** Reads what each component draws, and what it says beside. */
+export function framesOf(page: Page): Promise<Seen[]> {
+  return page.locator("main section.frame").evaluateAll((all) =>
+    all.map((one) => {
+      const sorts = { chart: ".chart:not([hidden]) canvas", table: "table tbody tr", figure: "[data-measure]", picture: "img", choice: "select, [role=switch]", text: ".prose" };
+      return {
+        name: one.getAttribute("aria-label") ?? "",
+        draws: Object.entries(sorts).flatMap(([sort, selector]) => (one.querySelector(selector) ? [sort] : [])),
+        says: [...one.querySelectorAll("p, .problem")].map((text) => (text as HTMLElement).innerText.replace(/\s+/g, " ").trim()).filter(Boolean),
+      };
+    }),
+  );
+}

@@ -64,5 +64,5 @@ test("a board's words are its variables, its tabs and the conditions of its file
   expect(view).toMatchObject({ variables: { country: "DE", note: "" }, tabs: { more: "By hour" }, isBare: true, unread: [] });
   expect(write(view).toString()).toBe(words);
   expect(read(new URLSearchParams(words)).unread).toEqual(["let.country=DE", "let.note=", "tab.more=By hour", "filters=none"]);
-  expect(read(new URLSearchParams("view=pivot&by=origin&let.__proto__=x&let.=x&filters=all"), "canvas").unread).toHaveLength(5);
+  expect(read(new URLSearchParams("view=pivot&grain=day&let.__proto__=x&let.=x&filters=all"), "canvas").unread).toHaveLength(5);
 });

@@ -50,7 +50,7 @@ export const MOST_VALUES = 200;
 export const LONGEST = 500;
 
 /** Words that one kind alone has. */
-const OF_EXPLORES = ["view", "grain", "rank", "order", "by", "sort", "measures", "dimensions", "rows", "columns"];
+const OF_EXPLORES = ["view", "grain", "rank", "order", "sort", "measures", "dimensions", "rows", "columns"];
 const OF_BOARDS = ["let", "tab", "filters"];
 const SIGNS = ["is", "not", "empty", "filled", "has", "lacks", "of"];
 const GROUPS = /^(.+?)\s*(?:([<>])\s*(-?[\d.]+(?:e[+-]?\d+)?)|:\s*(-?[\d.]+(?:e[+-]?\d+)?)\.\.(-?[\d.]+(?:e[+-]?\d+)?))$/i;

@@ -141,10 +141,22 @@ export function along(frame: Frame, asked: Query, time: string, grain: Grain): Q
   return over(frame, { ...rest, dimensions: [{ name: time, grain }], ...(range ? { spine: { time: true as const } } : {}), sort: [{ name: time, desc: false }] }, 10_000);
 }
 
+/** Some values of a dimension. */
+interface Some {
+  field: Field;
+  values: (string | null)[];
+}
+const oneOf = ({ field, values }: Some): Condition => cond("in", { name: field.name }, { val: values.map((value) => typed(value, field.type)) });
+
+/** Returns a query of a component apart for some values of a dimension. */
+export function apart(asked: Query, by: Some): Query {
+  return { ...asked, dimensions: [...(asked.dimensions ?? []), by.field.name], where: both(asked.where, oneOf(by))! };
+}
+
 /** Asks for measures over time; by the values of a dimension too, where one is named. */
-export function series(frame: Frame, measures: string[], time: string, grain: Grain, by?: { field: Field; values: (string | null)[] }): Question {
+export function series(frame: Frame, measures: string[], time: string, grain: Grain, by?: Some): Question {
   const compares = !by && frame.range !== undefined && frame.compare !== undefined;
-  const only = by && cond("in", { name: by.field.name }, { val: by.values.map((value) => typed(value, by.field.type)) });
+  const only = by && oneOf(by);
   return question(
     frame,
     {
