@@ -16,9 +16,12 @@ function stored(): Theme {
 let chosen = $state(stored());
 /** Counts changes of colours, for what is drawn and not styled. */
 let changes = $state(0);
+/** True while all is on paper, which is light. */
+let isPaper = false;
 
 function apply(): void {
-  if (chosen === "system") delete document.documentElement.dataset.theme;
+  if (isPaper) document.documentElement.dataset.theme = "light";
+  else if (chosen === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen;
   changes += 1;
 }
@@ -32,6 +35,12 @@ export const theme = {
   },
   get changes(): number {
     return changes;
+  },
+  /** Shows all in light colours while it is on paper. */
+  paper(isOn: boolean): void {
+    if (isOn === isPaper) return;
+    isPaper = isOn;
+    apply();
   },
   /** Goes on to the next one, and remembers it. */
   next(): void {

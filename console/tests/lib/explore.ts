@@ -39,9 +39,9 @@ export function cells(table: string): string[][] {
   return lines.map((line) => line.slice(1, line.lastIndexOf("│")).split("┆").map((cell) => cell.trim()));
 }
 
-/** Asks the program for the table of a query, as somebody; through an explore, or what is named with its kind. */
-export async function told(program: Program, query: unknown, explore: string, as?: string): Promise<string[][]> {
-  const words = ["metrics", "--query", "-", "--format", "table", "--through", explore.includes("/") ? explore : `explore/${explore}`, ...(as ? ["--as", as] : [])];
+/** Asks the program for the table of a query, as somebody; through an explore, or what is named with its kind; under a condition in SQL too. */
+export async function told(program: Program, query: unknown, explore: string, as?: string, where?: string): Promise<string[][]> {
+  const words = ["metrics", "--query", "-", "--format", "table", "--through", explore.includes("/") ? explore : `explore/${explore}`, ...(as ? ["--as", as] : []), ...(where ? ["--where", where] : [])];
   return cells(await program.answer(JSON.stringify(query), ...words));
 }
 

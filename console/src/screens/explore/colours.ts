@@ -18,7 +18,13 @@ const MAPPED: [string, string, number][] = [
   ["fg-primary", "--text", 4.5],
   ["fg-muted", "--muted", 4.5],
   ["fg-accent", "--accent", 4.5],
+  ["fg-secondary", "--title", 4.5],
+  ["popover-foreground", "--popover-text", 4.5],
+  ["icon-default", "--icon", 3],
+  ["destructive", "--failed", 4.5],
+  ["ring-focus", "--ring", 3],
   ["border", "--line", 1],
+  ["input", "--input", 1],
   ...scale("color-qualitative", "--line", 24, 3),
   // Steps of a scale are told from each other, and not from the ground.
   ...scale("color-sequential", "--sequential", 9, 1),
@@ -35,10 +41,26 @@ const GROUNDS = [
   ["surface-card", "--card"],
   ["surface-muted", "--surface"],
   ["surface-hover", "--hover"],
+  ["surface-active", "--active"],
+  ["surface-header", "--header"],
+  ["popover", "--popover"],
+  ["popover-accent", "--popover-hover"],
+  ["tooltip", "--tooltip"],
 ] as const;
 
 /** Names that variables had before. */
-const OLD: Record<string, string> = { foreground: "fg-primary", "muted-foreground": "fg-muted", "accent-foreground": "fg-accent", surface: "surface-background", card: "surface-card", muted: "surface-muted", background: "surface-subtle" };
+const OLD: Record<string, string> = {
+  foreground: "fg-primary",
+  "card-foreground": "fg-secondary",
+  "muted-foreground": "fg-muted",
+  "accent-foreground": "fg-accent",
+  accent: "popover-accent",
+  surface: "surface-background",
+  card: "surface-card",
+  muted: "surface-muted",
+  background: "surface-subtle",
+  ring: "ring-focus",
+};
 
 function luminance(rgb: Rgb): number {
   const [red = 0, green = 0, blue = 0] = rgb.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
@@ -95,6 +117,15 @@ export function coloursOf(theme: unknown, ground: "light" | "dark", rgb: (colour
   return found;
 }
 
+/** Returns how round corners are: a plain length that leaves room for what stands in them. */
+export function radiusOf(theme: unknown): string | undefined {
+  const said = ["light", "dark"].map((ground) => block(block(theme)[ground]).radius).find((one) => typeof one === "string");
+  const [, number, unit] = /^(\d{1,2}(?:\.\d+)?|\.\d+)(px|rem|em)$|^0$/.exec(String(said ?? "").trim()) ?? [];
+  if (said === undefined) return undefined;
+  if (number === undefined) return String(said).trim() === "0" ? "0px" : undefined;
+  return Number(number) * (unit === "px" ? 1 : 16) <= 32 ? `${number}${unit}` : undefined;
+}
+
 /** Lays a theme over one element: as a sheet that is made by calls, in which nothing is parsed but single colours. Returns what takes it away. */
 export function lay(theme: unknown, selector: string): () => void {
   const context = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
@@ -111,8 +142,11 @@ export function lay(theme: unknown, selector: string): () => void {
   const rule = sheet.cssRules[sheet.insertRule(`${selector} {}`)] as CSSStyleRule;
   for (const name of new Set([...grounds.light.keys(), ...grounds.dark.keys()])) {
     const [light, dark] = [grounds.light.get(name), grounds.dark.get(name)];
-    rule.style.setProperty(name, `light-dark(${light ?? `var(${name}-light, ${dark})`}, ${dark ?? `var(${name}-dark, ${light})`})`);
+    // Where neither the theme nor the page has one, there is none to be seen: a scale of a dark ground is none of a light one.
+    rule.style.setProperty(name, `light-dark(${light ?? `var(${name}-light, transparent)`}, ${dark ?? `var(${name}-dark, transparent)`})`);
   }
+  const radius = radiusOf(theme);
+  if (radius !== undefined) rule.style.setProperty("--radius", radius);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   return () => (document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== sheet));
 }

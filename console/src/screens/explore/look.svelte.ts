@@ -27,6 +27,8 @@ export class Shared {
   pending = $state(0);
   /** Counts changes of the author's colours, for what is drawn and not styled. */
   paints = $state(0);
+  /** True while all is drawn, in sight or not. */
+  isWhole = $state(false);
 }
 
 /** Where the values of a field are asked for. */

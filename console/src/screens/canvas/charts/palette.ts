@@ -44,7 +44,9 @@ export function paletteOf(element: HTMLElement): Palette {
   };
   const has = (name: string) => style.getPropertyValue(name).trim() !== "";
   const first = (...names: string[]) => read(`var(${names.find(has) ?? names.at(-1)})`);
-  const all = (name: string, most: number) => Array.from({ length: most }, (_, place) => `${name}-${place}`).filter(has).map((one) => read(`var(${one})`));
+  // A scale that the theme has for the other ground alone can't be seen on this one.
+  const isSeen = (colour: string) => !colour.endsWith(", 0.000)");
+  const all = (name: string, most: number) => Array.from({ length: most }, (_, place) => `${name}-${place}`).filter(has).map((one) => read(`var(${one})`)).filter(isSeen);
   const chart = first("--chart", "--accent");
   const second = first("--chart-before", "--muted");
   const ground = first("--bg");
@@ -110,6 +112,7 @@ export function configOf(palette: Palette): Config {
     title: { color: text, font, fontSize: 12, fontWeight: "normal" },
     text: { color: text, font, fontSize: 11 },
     bar: mark,
+    tick: mark,
     line: { ...mark, strokeWidth: 2 },
     area: mark,
     point: mark,
