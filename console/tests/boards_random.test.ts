@@ -13,7 +13,7 @@ import { random } from "./lib/random.ts";
 import { served } from "./lib/served.ts";
 import { standIn } from "./lib/stand_in.ts";
 
-const BOARDS = Number(process.env.WATERSHED_BOARDS ?? (process.env.WATERSHED_PROOF === "ci" ? 9 : 6));
+const BOARDS = Number(process.env.WATERSHED_BOARDS ?? (process.env.WATERSHED_PROOF === "ci" ? 3 : 6));
 const seed = Number(process.env.WATERSHED_SEED) || (process.env.WATERSHED_PROOF === "ci" ? 20_261_130 : Date.now() >>> 0);
 /** Parts of a board that are compared at most. */
 const PARTS = 3;
@@ -28,11 +28,14 @@ const FILTERS = ["is.shop=Market", "is.shop=Quay", "not.product=Rye", "empty.pai
 const VARIABLES = ["let.shop=Harbour", "let.weather=sun", "let.details=true", "let.notes=false"];
 
 /** One part of a page: the query that it shows, and the rows of its table. */
-async function partOf(page: Page, place: number): Promise<{ query: any; where: string | undefined; view: string; rows: string[][] } | undefined> {
+async function partOf(page: Page, place: number): Promise<{ query: any; where: string | undefined; rows: string[][] } | undefined> {
   const frame = page.locator("main section.frame").nth(place);
   if ((await frame.count()) === 0 || (await frame.locator("summary[aria-label^='Take along']").count()) === 0) return undefined;
-  const opens = frame.locator("summary[aria-label^='As a table']");
-  if (await opens.count()) await opens.click();
+  const opens = frame.locator("details:has(> summary[aria-label^='As a table'])");
+  if (await opens.count()) {
+    await opens.evaluate((one: HTMLDetailsElement) => (one.open = true));
+    await opens.locator("table").first().waitFor();
+  }
   const more = frame.getByRole("button", { name: /^Show more of/ });
   while (await more.count()) await more.first().click();
   // The menu stays open over the page: it is opened and read without a pointer.
@@ -40,11 +43,12 @@ async function partOf(page: Page, place: number): Promise<{ query: any; where: s
   await menu.evaluate((one: HTMLDetailsElement) => (one.open = true));
   const said = JSON.parse(await menu.locator("pre").innerText());
   await menu.evaluate((one: HTMLDetailsElement) => (one.open = false));
-  const { query = said, where } = said.query ? said : { query: undefined };
-  const rows = await frame.locator("table").first().evaluate((table) =>
-    [...table.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("th, td:not(.not, .total)")].map((cell) => (cell.querySelector(".value") ?? cell).textContent?.trim() ?? "")),
+  const { query, where } = said.query ? said : { query: said, where: undefined };
+  // Without rows there is no table.
+  const rows = await frame.evaluate((one) =>
+    [...(one.querySelector("table")?.querySelectorAll("tbody tr") ?? [])].map((row) => [...row.querySelectorAll("th, td:not(.not, .total)")].map((cell) => (cell.querySelector(".value") ?? cell).textContent?.trim() ?? "")),
   );
-  return { query: { limit: said.limit, ...query }, where, view: query.metrics_view ?? "", rows };
+  return { query: { limit: said.limit, ...query }, where, rows };
 }
 
 /** Cells as both write them: what is missing and what is empty look alike in a table of the program, and so do days and their first instants. */

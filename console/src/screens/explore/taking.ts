@@ -17,8 +17,8 @@ export type Form = keyof typeof FORMS;
 /** The query as `watershed metrics --query` reads it; the whole request where SQL stands beside it. */
 export function queryText(asking: Asking, question: Question): string {
   const { query, limit, where } = question;
-  if (where) return JSON.stringify(asking.form(question), undefined, 2);
-  return JSON.stringify({ metrics_view: asking.view, ...query, limit }, undefined, 2);
+  const named = { metrics_view: asking.view, ...query };
+  return JSON.stringify(where ? { ...asking.form(question), query: named } : { ...named, limit }, undefined, 2);
 }
 
 /** A question for all rows that its part shows a page of. */
