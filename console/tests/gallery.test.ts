@@ -24,7 +24,7 @@ function gallery(): string {
   const project = copied("gallery");
   write(project, {
     "canvases/broken.yaml":
-      "type: canvas\ndisplay_name: The board of a bakery with forty letters in it\nrows:\n  - items:\n      - markdown: {content: '{{ .args.nothing }}'}\n      - {width: 2, kpi: {metrics_view: sales, measure: sales, title: 'A figure with a name of forty letters, no more'}}\n" +
+      "type: canvas\ndisplay_name: The board of a bakery with forty letters in it\nrows:\n  - items:\n      - markdown: {content: '{{ .user.region }}'}\n      - {width: 2, kpi: {metrics_view: sales, measure: sales, title: 'A figure with a name of forty letters, no more'}}\n" +
       "      - bar_chart: {metrics_view: sales, x: {field: product, type: nominal}, y: {field: sales, type: quantitative}, title: 'A chart with a name of forty letters, no more'}\n" +
       "      - globe: {of: tomorrow}\n",
   });
@@ -172,7 +172,7 @@ served("the gallery", gallery, (on) => {
     await leave();
   });
 
-  test.each([...LOOKS])("has nothing serious in the $theme theme at $width pixels", async ({ theme, width }) => {
+  test.each([...LOOKS])("has nothing serious in the $theme theme at $width pixels", { timeout: 240_000 }, async ({ theme, width }) => {
     const { page, leave } = await visit(of("figures"), { colorScheme: theme, viewport: { width, height: 2_400 } });
     for (const [name, words] of [...Object.entries(BOARDS), ["broken", ""], ["figures", "range=2030-01"]] as const) {
       await page.goto(of(name, words));
@@ -182,6 +182,12 @@ served("the gallery", gallery, (on) => {
       expect(await page.locator("main").evaluate((main) => main.scrollWidth)).toBeLessThanOrEqual(width);
       await picture(page, `gallery ${name}${words.startsWith("range") ? " empty" : ""} ${theme} ${width}`);
     }
+    // What waits for its first answers.
+    await page.route("**/metrics/*/query", () => {});
+    await page.goto(of("figures"));
+    await page.locator("main section.frame").getByText("…", { exact: true }).first().waitFor();
+    await accessible(page);
+    await picture(page, `gallery loading ${theme} ${width}`);
     await leave();
   });
 });
