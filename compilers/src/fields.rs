@@ -192,7 +192,7 @@ enum Names {
 }
 
 /// Settings of renderers that name fields; `key.key` is a setting inside another.
-const SETTINGS: [(&str, Names); 22] = [
+const SETTINGS: [(&str, Names); 23] = [
     ("measure", Names::Measures),
     ("measures", Names::Measures),
     ("dimension", Names::Dimensions),
@@ -212,6 +212,7 @@ const SETTINGS: [(&str, Names); 22] = [
     ("size.field", Names::Fields),
     ("stage.field", Names::Fields),
     ("measure.field", Names::Measures),
+    ("measure.fields", Names::Measures),
     ("dimension.field", Names::Dimensions),
     ("tooltip.field", Names::Fields),
     ("theta.field", Names::Fields),

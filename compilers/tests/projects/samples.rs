@@ -45,6 +45,15 @@ fn collect(root: &Path, folder: &Path, events: &mut Vec<FileEvent>) {
 }
 
 #[test]
+fn the_gallery_of_boards_compiles() {
+    let project = compiled("gallery");
+    // Its older theme has the older form, which is told.
+    let worst = |found: &watershed_compilers::Diagnostic| found.severity == Severity::Error;
+    assert!(!project.diagnostics().iter().any(worst), "{:?}", project.diagnostics());
+    assert!(project.resources().all(|resource| resource.health == Health::Ok));
+}
+
+#[test]
 fn the_flights_project_compiles_without_findings() {
     let project = compiled("flights");
     assert_eq!(project.trust(), Trust::Whole);
