@@ -1,4 +1,5 @@
 // The API of one project.
+import { ask } from "./begun";
 import { made, Refused, type ProblemDocument } from "./api";
 
 /** The largest answer that is read. */
@@ -71,7 +72,7 @@ function parsed<T>({ status, text }: { status: number; text: string }): { status
 
 async function send(address: string, init: RequestInit, signal?: AbortSignal): Promise<{ status: number; text: string }> {
   const patience = AbortSignal.timeout(PATIENCE);
-  const answer = await fetch(address, { ...init, signal: signal ? AbortSignal.any([signal, patience]) : patience });
+  const answer = await ask(address, { ...init, signal: signal ? AbortSignal.any([signal, patience]) : patience });
   const text = await bounded(answer);
   if (answer.ok) return { status: answer.status, text };
   throw refusal(answer, text);

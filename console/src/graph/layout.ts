@@ -21,7 +21,7 @@ export interface Layout {
 /** The room of a node. */
 export const NODE = { width: 172, height: 36 };
 /** The room between nodes: for edges, and for the eye. */
-const GAP = { x: 56, y: 12 };
+export const GAP = { x: 56, y: 12 };
 /** Sweeps over the columns; more of them change hardly anything. */
 const SWEEPS = 12;
 

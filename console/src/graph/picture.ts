@@ -1,7 +1,7 @@
 // The picture of a graph on a canvas.
 
 import { SHAPES, type Tone } from "../parts/standing";
-import { NODE, type Layout } from "./layout";
+import { GAP, NODE, type Layout } from "./layout";
 import type { Node, Scene } from "./scene";
 
 /** The part of the drawing that is seen: its scale, and where its corner stands on the screen. */
@@ -32,14 +32,17 @@ export class Colours {
   private readonly known = new Map<string, string>();
   private readonly probe = document.createElement("i");
 
+  /** The probe stands in an element that shows none of its content: so nothing else has to be looked at again. */
+  constructor(within: Element) {
+    within.append(this.probe);
+  }
+
   /** Returns the colour of a variable of the theme. */
   get(name: string): string {
     let colour = this.known.get(name);
     if (colour === undefined) {
       this.probe.style.color = `var(--${name})`;
-      document.body.append(this.probe);
       colour = getComputedStyle(this.probe).color;
-      this.probe.remove();
       this.known.set(name, colour);
     }
     return colour;
@@ -59,50 +62,110 @@ export function hue(at: number): string {
   return `hue-${at % HUES}`;
 }
 
+/** All that a picture depends on, but for its scene's states. */
+interface Ground {
+  edges: Scene["edges"];
+  layout: Layout;
+  view: View;
+  chosen: number | undefined;
+  near: ReadonlySet<number>;
+  width: number;
+  height: number;
+  dense: number;
+}
+
 /** Draws a scene. */
 export class Picture {
-  readonly colours = new Colours();
+  private readonly colours: Colours;
   private readonly names = new Map<string, string>();
+  /** What was drawn last, and the picture of it without nodes once that was needed. */
+  private last: { nodes: Node[]; ground: Ground; empty: ImageBitmap | undefined } | undefined;
 
-  constructor(private readonly canvas: HTMLCanvasElement) {}
+  constructor(private readonly canvas: HTMLCanvasElement) {
+    this.colours = new Colours(canvas);
+  }
 
-  /** Draws all that the view shows. `near` are the nodes beside the one that is chosen. */
+  /** Forgets all: the theme has changed. */
+  forget(): void {
+    this.colours.forget();
+    this.last = undefined;
+  }
+
+  /** Draws all that the view shows; where only states have changed, only those nodes. `near` are the nodes beside the one that is chosen. */
   draw(scene: Scene, layout: Layout, view: View, chosen: number | undefined, near: ReadonlySet<number>): void {
     const context = this.canvas.getContext("2d", { alpha: false });
     if (!context) return;
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const dense = window.devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * dense) || this.canvas.height !== Math.round(height * dense)) {
-      this.canvas.width = Math.round(width * dense);
-      this.canvas.height = Math.round(height * dense);
+    const ground: Ground = { edges: scene.edges, layout, view, chosen, near, width, height, dense: window.devicePixelRatio || 1 };
+    const { last } = this;
+    const { nodes } = scene;
+    if (last && nodes.length === last.nodes.length && isApart(ground) && isSame(ground, last.ground)) {
+      if (nodes.every((node, at) => node === last.nodes[at])) return;
+      last.empty ??= this.empty(scene, ground);
+      for (let at = 0; at < nodes.length; at++) if (nodes[at] !== last.nodes[at]) this.again(context, last.empty, scene, ground, at);
+      last.nodes = nodes;
+      return;
     }
-    const { colours } = this;
-    context.setTransform(dense, 0, 0, dense, 0, 0);
-    context.fillStyle = colours.get("canvas");
-    context.fillRect(0, 0, width, height);
-    context.translate(view.x, view.y);
-    context.scale(view.scale, view.scale);
-    const seen = {
-      left: -view.x / view.scale,
-      top: -view.y / view.scale,
-      right: (width - view.x) / view.scale,
-      bottom: (height - view.y) / view.scale,
-    };
-    this.edges(context, scene, layout, view, seen, chosen);
-    const hues = new Map(scene.folders.map((folder, at) => [folder.name, hue(at)]));
-    const isFar = view.scale < FAR;
-    scene.nodes.forEach((node, at) => {
+    this.last?.empty?.close();
+    this.last = { nodes, ground, empty: undefined };
+    const [wide, high] = pixels(ground);
+    if (this.canvas.width !== wide || this.canvas.height !== high) [this.canvas.width, this.canvas.height] = [wide, high];
+    this.ground(context, scene, ground);
+    const { left, top, right, bottom } = seen(ground);
+    const hues = huesOf(scene);
+    for (let at = 0; at < nodes.length; at++) {
       const [x, y] = [layout.x[at]!, layout.y[at]!];
-      if (x > seen.right || y > seen.bottom || x + NODE.width < seen.left || y + NODE.height < seen.top) return;
-      const isLit = chosen === undefined || chosen === at || near.has(at);
-      context.globalAlpha = isLit ? 1 : 0.4;
-      if (isFar && node.resource) this.block(context, x, y, node.tone, hues.get(node.folder) ?? hue(0));
-      else this.card(context, x, y, at === chosen, scene.nodes[at]!, view.scale);
-    });
+      if (x <= right && y <= bottom && x + NODE.width >= left && y + NODE.height >= top) this.node(context, nodes[at]!, ground, at, hues);
+    }
     context.globalAlpha = 1;
   }
 
-  private edges(context: CanvasRenderingContext2D, scene: Scene, layout: Layout, view: View, seen: Seen, chosen: number | undefined): void {
+  /** The picture without nodes. */
+  private empty(scene: Scene, ground: Ground): ImageBitmap {
+    const canvas = new OffscreenCanvas(...pixels(ground));
+    this.ground(canvas.getContext("2d", { alpha: false })!, scene, ground);
+    return canvas.transferToImageBitmap();
+  }
+
+  /** Draws a node in the place of what it was. */
+  private again(context: Context, empty: ImageBitmap, scene: Scene, ground: Ground, at: number): void {
+    const { layout, view, dense } = ground;
+    const edge = view.scale < FAR ? 0 : 1;
+    const left = Math.max(0, Math.floor((layout.x[at]! * view.scale + view.x) * dense) - edge);
+    const top = Math.max(0, Math.floor((layout.y[at]! * view.scale + view.y) * dense) - edge);
+    const right = Math.min(empty.width, Math.ceil(((layout.x[at]! + NODE.width) * view.scale + view.x) * dense) + edge);
+    const bottom = Math.min(empty.height, Math.ceil(((layout.y[at]! + NODE.height) * view.scale + view.y) * dense) + edge);
+    if (right <= left || bottom <= top) return;
+    const size = [left, top, right - left, bottom - top] as const;
+    context.globalAlpha = 1;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(empty, ...size, ...size);
+    this.place(context, ground);
+    this.node(context, scene.nodes[at]!, ground, at, huesOf(scene));
+    context.globalAlpha = 1;
+  }
+
+  private place(context: Context, { view, dense }: Ground): void {
+    context.setTransform(dense * view.scale, 0, 0, dense * view.scale, dense * view.x, dense * view.y);
+  }
+
+  private ground(context: Context, scene: Scene, ground: Ground): void {
+    const { layout, view, chosen } = ground;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = this.colours.get("canvas");
+    context.fillRect(0, 0, ...pixels(ground));
+    this.place(context, ground);
+    this.edges(context, scene, layout, view, seen(ground), chosen);
+  }
+
+  private node(context: Context, node: Node, { layout, view, chosen, near }: Ground, at: number, hues: Map<string, string>): void {
+    const [x, y] = [layout.x[at]!, layout.y[at]!];
+    context.globalAlpha = chosen === undefined || chosen === at || near.has(at) ? 1 : 0.4;
+    if (view.scale < FAR && node.resource) this.block(context, x, y, node.tone, hues.get(node.folder) ?? hue(0));
+    else this.card(context, x, y, at === chosen, node, view.scale);
+  }
+
+  private edges(context: Context, scene: Scene, layout: Layout, view: View, seen: Seen, chosen: number | undefined): void {
     const { from, to } = scene.edges;
     const middle = NODE.height / 2;
     const line = (edge: number) => {
@@ -132,7 +195,7 @@ export class Picture {
   }
 
   /** A node from afar: the colour of its folder; that of its state where a person is needed, or something moves. */
-  private block(context: CanvasRenderingContext2D, x: number, y: number, tone: Tone, folder: string): void {
+  private block(context: Context, x: number, y: number, tone: Tone, folder: string): void {
     const isQuiet = tone === "ok" || tone === "none";
     context.fillStyle = this.colours.get(isQuiet ? folder : `tone-${tone}`);
     context.beginPath();
@@ -148,7 +211,7 @@ export class Picture {
   }
 
   /** A node from nearby: shape, name, and a line on how it stands. */
-  private card(context: CanvasRenderingContext2D, x: number, y: number, isChosen: boolean, node: Node, scale: number): void {
+  private card(context: Context, x: number, y: number, isChosen: boolean, node: Node, scale: number): void {
     const { colours } = this;
     const isSmall = scale < SMALL;
     const colour = colours.get(`tone-${node.tone}`);
@@ -181,7 +244,7 @@ export class Picture {
   }
 
   /** The name alone, in letters as large as it has room for; behind it the kind where others have the same name. */
-  private name(context: CanvasRenderingContext2D, x: number, y: number, node: Node, scale: number): void {
+  private name(context: Context, x: number, y: number, node: Node, scale: number): void {
     let room = NODE.width - 30;
     const font = (size: number) => `500 ${Math.round(size * 2) / 2}px system-ui, sans-serif`;
     const least = LETTERS.least / scale;
@@ -204,7 +267,7 @@ export class Picture {
   }
 
   /** Cuts a text to a width. What was measured is kept. */
-  private fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+  private fitted(context: Context, text: string, room: number): string {
     const key = `${context.font} ${Math.round(room)} ${text}`;
     const known = this.names.get(key);
     if (known !== undefined) return known;
@@ -222,6 +285,33 @@ export class Picture {
     this.names.set(key, short);
     return short;
   }
+}
+
+type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+
+/** True if no pixel belongs to two nodes. */
+function isApart({ view, dense }: Ground): boolean {
+  return GAP.y * view.scale * dense >= 1;
+}
+
+function isSame(one: Ground, other: Ground): boolean {
+  return (Object.keys(one) as (keyof Ground)[]).every((name) => one[name] === other[name]);
+}
+
+function pixels({ width, height, dense }: Ground): [number, number] {
+  return [Math.max(1, Math.round(width * dense)), Math.max(1, Math.round(height * dense))];
+}
+
+function seen({ view, width, height }: Ground): Seen {
+  return { left: -view.x / view.scale, top: -view.y / view.scale, right: (width - view.x) / view.scale, bottom: (height - view.y) / view.scale };
+}
+
+const hues = new WeakMap<Scene["folders"], Map<string, string>>();
+/** The colours of a scene's folders. */
+function huesOf({ folders }: Scene): Map<string, string> {
+  const known = hues.get(folders) ?? new Map(folders.map((folder, at) => [folder.name, hue(at)]));
+  hues.set(folders, known);
+  return known;
 }
 
 interface Seen {

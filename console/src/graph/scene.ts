@@ -38,6 +38,8 @@ export interface Scene {
   edges: Edges;
   folders: Folder[];
   isFolded: boolean;
+  /** What it is made of. */
+  of: { resources: ResourceDocument[]; open: ReadonlySet<string> };
   /** Equal for graphs that have the same picture. */
   signature: string;
 }
@@ -50,8 +52,35 @@ export function folderOf({ paths, kind }: ResourceDocument): string {
   return end < 0 ? "." : path.slice(0, end);
 }
 
-/** Makes the scene of resources. Folders that are open show what is in them. */
-export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>): Scene {
+/** Makes the scene of resources, from the one before where there is one. Folders that are open show what is in them. */
+export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>, before?: Scene): Scene {
+  return (before && again(resources, open, before)) ?? anew(resources, open);
+}
+
+/** The scene before with other states, as long as all else stands: nodes that stay are the same ones, and edges are not looked at. */
+function again(resources: ResourceDocument[], open: ReadonlySet<string>, before: Scene): Scene | undefined {
+  const { of, isFolded } = before;
+  if (isFolded || of.open !== open || of.resources.length !== resources.length) return undefined;
+  const nodes = before.nodes.slice();
+  const folders = new Map(before.folders.map((folder) => [folder.name, { ...folder }]));
+  for (let at = 0; at < resources.length; at++) {
+    const [resource, was] = [resources[at]!, of.resources[at]!];
+    if (resource === was) continue;
+    if (resource.name !== was.name || resource.kind !== was.kind || !isPlacedAs(resource, was)) return undefined;
+    const { folder, mark, key, tone } = nodes[at]!;
+    const node = nodeOf(resource, key, folder, standing(resource).tone);
+    nodes[at] = { ...node, mark: mark && node.detail.slice(0, 3) };
+    folders.get(folder)!.failed += Number(node.tone === "failed") - Number(tone === "failed");
+  }
+  return { ...before, nodes, folders: [...folders.values()], of: { resources, open } };
+}
+
+function isPlacedAs({ paths, refs }: ResourceDocument, was: ResourceDocument): boolean {
+  const isSame = (ref: ResourceDocument["refs"][number], at: number) => ref.kind === was.refs[at]!.kind && ref.name === was.refs[at]!.name;
+  return paths[0] === was.paths[0] && refs.length === was.refs.length && refs.every(isSame);
+}
+
+function anew(resources: ResourceDocument[], open: ReadonlySet<string>): Scene {
   const isFolded = resources.length > FOLDED_ABOVE;
   const nodes: Node[] = [];
   const at = new Map<string, number>();
@@ -90,7 +119,7 @@ export function sceneOf(resources: ResourceDocument[], open: ReadonlySet<string>
   for (const node of nodes) if (node.resource && named.get(node.resource.name)! > 1) node.mark = node.detail.slice(0, 3);
   const edges = edgesOf(resources, at, nodes.length);
   const signature = `${nodes.map((node) => node.key).join("\n")}\n${edges.from.join()}\n${edges.to.join()}`;
-  return { nodes, at, edges, folders: [...folders.values()].sort((a, b) => b.count - a.count), isFolded, signature };
+  return { nodes, at, edges, folders: [...folders.values()].sort((a, b) => b.count - a.count), isFolded, of: { resources, open }, signature };
 }
 
 function nodeOf(resource: ResourceDocument, key: string, folder: string, tone: Tone): Node {

@@ -80,7 +80,10 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : count(Math.floor(hours / 24), "day");
 }
 
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+// They cost several milliseconds each, which no page waits for before it needs them.
+let relatives: Intl.RelativeTimeFormat | undefined;
+let absolutes: Intl.DateTimeFormat | undefined;
+
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 86_400_000],
   ["hour", 3_600_000],
@@ -91,17 +94,14 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 /** A moment as seen from another, both in milliseconds. */
 export function relative(at: number, now: number): string {
   const [unit, step] = STEPS.find(([, step]) => Math.abs(at - now) >= step) ?? ["second", 1_000];
-  return RELATIVE.format(Math.trunc((at - now) / step), unit);
+  relatives ??= new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+  return relatives.format(Math.trunc((at - now) / step), unit);
 }
-
-const ABSOLUTE = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "medium",
-  timeStyle: "long",
-});
 
 /** A moment in full, its time zone written out. */
 export function absolute(at: number): string {
-  return ABSOLUTE.format(at);
+  absolutes ??= new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+  return absolutes.format(at);
 }
 
 const SIZES = ["", "kilobyte", "megabyte", "gigabyte", "terabyte"];

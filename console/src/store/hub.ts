@@ -1,9 +1,9 @@
 // Lines that several pages share: one for each project that anybody looks at.
 
-import { Line, type News } from "./line";
+import { Line, type Known, type News } from "./line";
 
 /** What a page says to the hub. */
-export type Wish = { follow: string } | { leave: true };
+export type Wish = { follow: string; known: Known | undefined } | { leave: true };
 
 /** A page that looks. */
 export interface Looker {
@@ -17,13 +17,13 @@ interface Shared {
 
 const lines = new Map<string, Shared>();
 
-/** Lets a page follow a project, from an address of its stream. Returns what ends that. */
-export function follow(address: string, looker: Looker): () => void {
+/** Lets a page follow a project, from an address of its stream and from what it knows already. Returns what ends that. */
+export function follow(address: string, looker: Looker, known?: Known): () => void {
   let shared = lines.get(address);
   if (shared) looker.tell(shared.line.whole());
   else {
     const lookers = new Set<Looker>();
-    shared = { lookers, line: new Line(address, (news) => lookers.forEach((one) => one.tell(news))) };
+    shared = { lookers, line: new Line(address, (news) => lookers.forEach((one) => one.tell(news)), { known }) };
     lines.set(address, shared);
   }
   const { line, lookers } = shared;

@@ -2,12 +2,15 @@
 
 import type { ProblemDocument } from "../api";
 import type { Service } from "../service";
-import { follow, type Wish } from "./hub";
-import type { News, Standing } from "./line";
+import { ask } from "../begun";
+import type { Wish } from "./hub";
+import { Line, type Known, type News, type Standing } from "./line";
 import { keyOf, type ResourceDocument } from "./listing";
 
 /** The silence after which a page says how old it is, in milliseconds. */
 export const QUIET = 20_000;
+/** How long a page that has its listing follows by itself: it is drawn by then, and the worker does not stand in its way. */
+const ALONE = 500;
 
 /** The resources of a project. */
 export class Store {
@@ -61,27 +64,45 @@ export class Store {
     this.end = undefined;
   };
 
+  /** Lists and follows, and soon leaves that to the worker of all tabs. */
   private open(address: string): void {
     this.close();
-    const take = (news: News) => this.take(news);
-    if (typeof SharedWorker === "undefined") {
-      this.end = follow(address, { tell: take });
-      return;
-    }
-    const worker = new SharedWorker(new URL("./shared.worker.ts", import.meta.url), { type: "module", name: "watershed" });
-    worker.port.onmessage = ({ data }: MessageEvent<News>) => take(data);
-    const say = (wish: Wish) => worker.port.postMessage(wish);
-    say({ follow: address });
+    const isShared = typeof SharedWorker !== "undefined";
+    let due: ReturnType<typeof setTimeout> | undefined;
+    const tell = (news: News) => {
+      this.take(news);
+      if (isShared && news.standing.is === "following") due ??= setTimeout(() => this.share(address, line.leave()), ALONE);
+    };
+    const line = new Line(address, tell, { isPassedOn: isShared, ask });
     this.end = () => {
-      say({ leave: true });
-      worker.port.close();
+      clearTimeout(due);
+      line.close();
+    };
+  }
+
+  private share(address: string, known: Known | undefined): void {
+    const worker = new SharedWorker(new URL("./shared.worker.ts", import.meta.url), { type: "module", name: "watershed" });
+    const { port } = worker;
+    port.onmessage = ({ data }: MessageEvent<News>) => this.take(data);
+    port.postMessage({ follow: address, known } satisfies Wish, [...new Set(known?.pieces.map(({ buffer }) => buffer))]);
+    const end = () => {
+      port.postMessage({ leave: true } satisfies Wish);
+      port.close();
+    };
+    this.end = end;
+    // Without its script, the page follows by itself.
+    worker.onerror = () => {
+      if (this.end !== end) return;
+      const line = new Line(address, (news) => this.take(news));
+      this.end = () => line.close();
     };
   }
 
   private take({ standing, heard, moved }: News): void {
     this.standing = standing;
-    this.heard = heard;
-    if (!moved) return;
+    this.heard = Math.max(this.heard, heard);
+    // Of one that lists anew nothing is there yet.
+    if (!moved || (this.isListed && !moved.isListed)) return;
     if (moved.isWhole) this.known.clear();
     for (const document of moved.put) this.known.set(keyOf(document), document);
     for (const key of moved.gone) this.known.delete(key);

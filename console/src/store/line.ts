@@ -30,6 +30,25 @@ const WAITS = [200, 500, 1_000, 2_000, 4_000];
 /** The time between two signs of life without news, in milliseconds. */
 const BEAT = 2_000;
 
+/** What a line has read so far, for another one that goes on from there. */
+export interface Known {
+  /** The bytes of its only connection. */
+  pieces: Uint8Array<ArrayBuffer>[];
+  /** How often files were said to have changed. */
+  files: number;
+}
+
+type Ask = (address: string, init: RequestInit) => Promise<Response>;
+
+/** What a line is begun with. */
+interface Beginning {
+  /** What another one has read. */
+  known?: Known | undefined;
+  /** True if it keeps what it reads, for another one. */
+  isPassedOn?: boolean;
+  ask?: Ask;
+}
+
 /** A line to the stream of a project. */
 export class Line {
   private readonly listing = new Listing();
@@ -41,12 +60,33 @@ export class Line {
   private connection: AbortController | undefined;
   private isClosed = false;
   private silence: ReturnType<typeof setTimeout> | undefined;
+  /** What was read, where it is passed on and all came over one connection. */
+  private kept: Known["pieces"] | undefined;
+  private readonly ask: Ask;
 
   constructor(
     private readonly address: string,
     private readonly tell: (news: News) => void,
+    { known, isPassedOn, ask }: Beginning = {},
   ) {
+    this.ask = ask ?? fetch.bind(globalThis);
+    if (known) this.learn(known);
+    if (isPassedOn) this.kept = [];
     void this.run();
+  }
+
+  /** Takes what another line has read. Files may have changed meanwhile, of which nobody would tell. */
+  private learn({ pieces, files }: Known): void {
+    const [events, decoder] = [new Events(), new TextDecoder()];
+    this.listing.begin();
+    for (const piece of pieces) for (const told of events.read(decoder.decode(piece, { stream: true }))) this.listing.take(told);
+    this.listing.goOn(files + 1);
+  }
+
+  /** Ends the line, and returns what it knows; none where another one has to list anew. */
+  leave(): Known | undefined {
+    this.close();
+    return this.kept && { pieces: this.kept, files: this.listing.files };
   }
 
   /** Returns all that is known, for one who begins to look. */
@@ -90,12 +130,13 @@ export class Line {
     this.watchSilence(connection);
     const from = listing.token === undefined ? "" : `${this.address.includes("?") ? "&" : "?"}from=${encodeURIComponent(listing.token)}`;
     const headers = { accept: "text/event-stream" };
-    const answer = await fetch(`${this.address}${from}`, { signal: connection.signal, cache: "no-store", headers });
+    const answer = await this.ask(`${this.address}${from}`, { signal: connection.signal, cache: "no-store", headers });
     if (!answer.ok || !answer.headers.get("content-type")?.startsWith("text/event-stream") || !answer.body) {
       // The token is of another project, or the catalog was replaced: nothing of before counts.
       if (answer.status === 400) listing.forget();
       return await refusal(answer);
     }
+    if (this.kept && this.kept.length > 0) this.kept = undefined;
     listing.begin();
     const events = new Events();
     const decoder = new TextDecoder();
@@ -105,6 +146,7 @@ export class Line {
       if (done) return undefined;
       this.watchSilence(connection);
       this.heard = Date.now();
+      this.kept?.push(value);
       let goesOn = true;
       for (const told of events.read(decoder.decode(value, { stream: true }))) {
         goesOn = listing.take(told);

@@ -59,6 +59,11 @@ export class Listing {
     this.token = undefined;
   }
 
+  /** Goes on from what another listing was told: only what moves from here on is news, and files. */
+  goOn(files: number): void {
+    [this.isWhole, this.isFiled, this.files, this.moved] = [false, true, files, new Set()];
+  }
+
   /** Takes one event. Returns false if the stream is over with it. */
   take(told: Told): boolean {
     if (told.name === "lagged") this.forget();

@@ -10,7 +10,7 @@ self.addEventListener("connect", (event) => {
   let end: (() => void) | undefined;
   port.onmessage = ({ data }: MessageEvent<Wish>) => {
     end?.();
-    end = "follow" in data ? follow(data.follow, { tell: (news) => port.postMessage(news) }) : undefined;
+    end = "follow" in data ? follow(data.follow, { tell: (news) => port.postMessage(news) }, data.known) : undefined;
   };
   // Where browsers tell of a tab that crashed.
   port.addEventListener("close", () => end?.());
