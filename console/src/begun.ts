@@ -26,6 +26,9 @@ export function ask(address: string, init: RequestInit = {}): Promise<Response> 
   return one.answer;
 }
 
+/** The question about the latest runs, with which Activity begins. */
+export const LATEST = "history?limit=500";
+
 /** Computes the places of the graph; begun where the page has one. */
 let worker: Worker | undefined;
 const layouts = () => new Worker(new URL("./graph/layout.worker.ts", import.meta.url), { type: "module" });
@@ -37,10 +40,12 @@ export function takeLayouts(): Worker {
 
 const base = new URL(document.baseURI).pathname.replace(/\/$/, "");
 const [, instance, ...rest] = location.pathname.slice(base.length).split("/").filter(Boolean);
-// A name with other signs is left to those who know how to write it.
-if (instance && /^[\w-]+$/.test(instance)) {
-  begin(new URL(`${base}/v1/instances/${instance}/watch`, location.href).href, { accept: "text/event-stream" });
-  if (rest.length === 0) worker = layouts();
-}
 begin(`${base}/v1/me`);
 begin(`${base}/v1/instances`);
+// A name with other signs is left to those who know how to write it.
+if (instance && /^[\w-]+$/.test(instance)) {
+  const at = `${base}/v1/instances/${instance}`;
+  begin(new URL(`${at}/watch`, location.href).href, { accept: "text/event-stream" });
+  if (rest.length === 0) worker = layouts();
+  else if (rest.join("/") === "activity" && !/outcome|select/.test(location.search)) begin(`${at}/${LATEST}`);
+}
