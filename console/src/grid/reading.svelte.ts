@@ -21,6 +21,14 @@ export type Standing = "none" | "asked" | "reading" | "whole" | "cut" | "full" |
 /** A source of an answer: it is given up by the signal. */
 export type Ask = (signal: AbortSignal) => Promise<Response>;
 
+/** Waits until the page was painted; not for long where nobody looks at it. */
+function painted(): Promise<void> {
+  return new Promise((go) => {
+    const late = setTimeout(go, 100);
+    globalThis.requestAnimationFrame?.(() => setTimeout(() => (clearTimeout(late), go())));
+  });
+}
+
 /** An answer that is read, or was. */
 export class Reading {
   standing = $state<Standing>("none");
@@ -97,7 +105,11 @@ export class Reading {
       const now = performance.now();
       if (now - shown > Math.max(LOOK, rows.count / SLOWER)) {
         this.count = rows.count;
+        const isFirst = shown === 0;
         shown = now;
+        // The first rows are painted before the next ones are cut, which takes longer than a frame.
+        if (isFirst) await painted();
+        signal.throwIfAborted();
       }
       if (rows.count >= this.mostRows || rows.bytes >= this.mostBytes) return { is: "full" };
     }
