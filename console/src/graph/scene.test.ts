@@ -36,3 +36,15 @@ test("a state that changes leaves the picture's places alone", () => {
   after[2]!.health = "failed";
   expect(sceneOf(after, new Set()).signature).toBe(sceneOf(before, new Set()).signature);
 });
+
+test("a scene made from the one before is the one made anew, and keeps the nodes that stay", () => {
+  const before = chain(200);
+  const scene = sceneOf(before, new Set());
+  const open = scene.of.open;
+  const after = before.with(7, { ...before[7]!, health: "failed" }).with(150, { ...before[150]!, phase: "running" });
+  const [again, anew] = [sceneOf(after, open, scene), sceneOf(after, open)];
+  expect(again).toEqual(anew);
+  expect([again.nodes[8] === scene.nodes[8], again.edges === scene.edges]).toEqual([true, true]);
+  const moved = after.with(9, { ...after[9]!, refs: [] });
+  expect(sceneOf(moved, open, again).edges.from.length).toBe(anew.edges.from.length - 1);
+});
