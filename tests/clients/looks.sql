@@ -34,3 +34,11 @@ ORDER BY ref.oid, ref.i;
 -- Words of the language, as drivers of JDBC ask for those beside the standard's.
 SELECT string_agg(word, ',') FROM pg_catalog.pg_get_keywords() WHERE word <> ALL ('{select,from,where}'::text[]) AND word LIKE 'pivot%';
 SELECT generate_series(1, 3) AS i FROM pg_catalog.pg_namespace LIMIT 2;
+-- Indexes, as SQLAlchemy 1.4 looks for them, and types and names as Metabase has them.
+SELECT i.relname AS relname, ix.indisunique, a.attname, a.attnum, c.conrelid, ix.indkey
+FROM pg_class t JOIN pg_index ix ON t.oid = ix.indrelid JOIN pg_class i ON i.oid = ix.indexrelid
+ LEFT OUTER JOIN pg_attribute a ON t.oid = a.attrelid AND a.attnum = ANY(ix.indkey)
+ LEFT OUTER JOIN pg_constraint c ON (ix.indrelid = c.conrelid AND ix.indexrelid = c.conindid AND c.contype IN ('p', 'u', 'x'))
+WHERE t.relkind IN ('r', 'v', 'f', 'm', 'p') AND t.relname = 'many' AND ix.indisprimary = 'f' ORDER BY t.relname, i.relname;
+SELECT c.column_name AS name, format('%s', c.udt_name) AS "database-type", format('%I.%I', c.table_schema, 'A b') AS place
+FROM information_schema.columns c WHERE c.table_schema = 'main' AND c.table_name = 'few';

@@ -49,7 +49,11 @@ fn the_gallery_of_boards_compiles() {
     let project = compiled("gallery");
     // Its older theme has the older form, which is told.
     let worst = |found: &watershed_compilers::Diagnostic| found.severity == Severity::Error;
-    assert!(!project.diagnostics().iter().any(worst), "{:?}", project.diagnostics());
+    assert!(
+        !project.diagnostics().iter().any(worst),
+        "{:?}",
+        project.diagnostics()
+    );
     assert!(project.resources().all(|resource| resource.health == Health::Ok));
 }
 

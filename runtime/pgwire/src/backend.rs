@@ -54,6 +54,9 @@ pub trait Session: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<BTreeMap<usize, String>, Problem>>;
 
+    /// Looks for names without a schema in these schemas first, from now on.
+    fn look_in(&self, schemas: Vec<String>);
+
     /// Returns the token that is cancelled when the user's access is revoked.
     fn ended(&self) -> CancellationToken;
 

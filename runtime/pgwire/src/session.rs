@@ -28,6 +28,7 @@ use crate::frame::{self, Frame};
 use crate::portal::{Portals, Prepared};
 use crate::reading::{self, Reading, Trouble, Watch, ended};
 use crate::savepoints::{Savepoints, Step};
+use crate::settings;
 use crate::state::{FAILED, IDLE, IDLE_IN_TRANSACTION, NO_TRANSACTION, PROTOCOL, SqlError, TOO_MANY};
 use crate::statement::{Ask, End, ask};
 use crate::tokens::statements;
@@ -56,6 +57,8 @@ pub(crate) struct Talk {
     expires: Instant,
     skips: bool,
     savepoints: Savepoints,
+    /// The schemas in which names are looked for, as the client is told them.
+    search_path: String,
 }
 
 impl Talk {
@@ -91,6 +94,7 @@ impl Talk {
             ending,
             skips: false,
             savepoints: Savepoints::default(),
+            search_path: settings::get("search_path").unwrap_or_default().to_owned(),
         }
     }
 
@@ -294,12 +298,18 @@ impl Talk {
         let tag = match asked {
             Ask::Rows | Ask::Copy(_) => return Ok(()),
             Ask::Setting(name, value) => {
-                let [columns, row] = reading::one_text(&name, value)?;
+                let own = Some(&self.search_path).filter(|_| name == "search_path");
+                let [columns, row] = reading::one_text(&name, own.map_or(value, String::as_str))?;
                 if formats.is_none() {
                     self.wire.put(columns).await?;
                 }
                 self.wire.put(row).await?;
                 "SHOW"
+            }
+            Ask::Look(schemas) => {
+                self.search_path = schemas.join(", ");
+                self.session.look_in(schemas);
+                "SET"
             }
             Ask::Begin => {
                 if self.status == TransactionStatus::Idle {

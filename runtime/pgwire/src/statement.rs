@@ -22,6 +22,8 @@ pub(crate) enum Ask {
     Close(Option<String>),
     /// The value of a setting, by its name.
     Setting(String, &'static str),
+    /// The schemas in which names without one are looked for.
+    Look(Vec<String>),
     /// The beginning of a transaction.
     Begin,
     /// The end of a transaction.
@@ -77,7 +79,10 @@ pub(crate) fn ask(sql: &str) -> Result<Ask, SqlError> {
             true => Err(read_only(sql)),
             false => Ok(Ask::Rows),
         },
-        "set" => set(&words).map(|()| Ask::Nothing("SET")),
+        "set" => match search_path(&words) {
+            Some(schemas) => Ok(Ask::Look(schemas)),
+            None => set(&words).map(|()| Ask::Nothing("SET")),
+        },
         "reset" => Ok(Ask::Nothing("RESET")),
         "begin" | "start" => begin(&words).map(|()| Ask::Begin),
         "commit" | "end" => Ok(Ask::End(End::Commit)),
@@ -160,6 +165,24 @@ fn writes(sql: &str) -> bool {
         );
         is_write && !is_name(at)
     })
+}
+
+/// Returns the schemas of `SET search_path`; none for another setting.
+fn search_path(words: &[String]) -> Option<Vec<String>> {
+    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let rest = match rest.split_first() {
+        Some((&("session" | "local"), rest)) => rest,
+        _ => &rest[..],
+    };
+    match rest {
+        ["search_path", "=" | "to", "default"] => Some(vec!["main".to_owned()]),
+        ["search_path", "=" | "to", schemas @ ..] => {
+            let texts = schemas.iter().flat_map(|text| text.split(','));
+            let names = texts.map(|name| name.trim().to_owned());
+            Some(names.filter(|name| !name.is_empty()).collect())
+        }
+        _ => None,
+    }
 }
 
 fn set(words: &[String]) -> Result<(), SqlError> {

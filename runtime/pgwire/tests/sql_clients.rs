@@ -114,6 +114,8 @@ impl Session for Reader {
         std::future::ready(Ok(found.into_iter().filter_map(number).collect())).boxed()
     }
 
+    fn look_in(&self, _schemas: Vec<String>) {}
+
     fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }

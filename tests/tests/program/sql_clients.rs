@@ -413,6 +413,18 @@ fn s_api29_psql_looks_around() {
         ],
     );
     assert_eq!(out, format!("{}|one|main\nmany|t\nfew\n1\n", reader.id), "{said}");
+    // Times in a format, as tools write them, and names in the schema that a session looks in.
+    let (out, said) = host.ask(
+        &reader,
+        "one",
+        &[
+            "SELECT count(*) FROM types WHERE day >= TO_DATE('2024-02-29', 'YYYY-MM-DD') AND moment > TO_TIMESTAMP('2024-02-29 12:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')",
+            "SET search_path = \"metrics\", main",
+            "SHOW search_path",
+            "SELECT count(*) FROM few",
+        ],
+    );
+    assert_eq!(out, "1\nSET\nmetrics, main\n3\n", "{said}");
     // Whatever drivers ask has an answer.
     let looks = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/looks.sql");
     let mut psql = host.psql(&reader, "one", &["-A", "-t", "-f", looks]);

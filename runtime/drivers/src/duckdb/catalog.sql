@@ -323,6 +323,14 @@ CREATE MACRO _pg_pg_total_relation_size(x) AS NULL::BIGINT;
 CREATE MACRO _pg_pg_database_size(x) AS NULL::BIGINT;
 CREATE MACRO _pg_pg_tablespace_location(x) AS '';
 CREATE MACRO _pg_quote_ident(x) AS if(regexp_full_match(x, '[a-z_][a-z0-9_$]*'), x, '"' || replace(x, '"', '""') || '"');
+-- A part of a text for each of `%s`, `%I` and `%L`.
+CREATE MACRO _pg_shown(kind, v) AS CASE kind WHEN 'I' THEN _pg_quote_ident(v::VARCHAR)
+  WHEN 'L' THEN coalesce(_pg_quote_literal(v), 'NULL') ELSE coalesce(v::VARCHAR, '') END;
+CREATE MACRO _pg_part(f, n) AS coalesce(string_split_regex(f, '%[sIL]')[n], '');
+CREATE MACRO _pg_kind(f, n) AS regexp_extract_all(f, '%([sIL])', 1)[n];
+CREATE MACRO _pg_format(f) AS f,
+  (f, a) AS _pg_part(f, 1) || _pg_shown(_pg_kind(f, 1), a) || _pg_part(f, 2),
+  (f, a, b) AS _pg_part(f, 1) || _pg_shown(_pg_kind(f, 1), a) || _pg_part(f, 2) || _pg_shown(_pg_kind(f, 2), b) || _pg_part(f, 3);
 CREATE MACRO _pg_array_upper(x, d) AS if(d = 1, nullif(len(x), 0), NULL);
 CREATE MACRO _pg_array_lower(x, d) AS if(d = 1 AND len(x) > 0, 1, NULL);
 CREATE MACRO _pg_json_build_object(a, b) AS json_object(a::VARCHAR, b),

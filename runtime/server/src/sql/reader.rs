@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -25,6 +26,8 @@ pub(super) struct Reader {
     entered: Arc<Entered>,
     catalogs: Arc<Catalogs>,
     names: views::Names,
+    /// True if a name without a schema is that of a view before that of an output.
+    prefers_views: AtomicBool,
 }
 
 impl Reader {
@@ -35,6 +38,7 @@ impl Reader {
             entered,
             catalogs,
             names: views::Names::default(),
+            prefers_views: AtomicBool::new(false),
         }
     }
 
@@ -88,7 +92,9 @@ impl Reader {
         limit: Option<u64>,
         cancel: &CancellationToken,
     ) -> Result<Option<Answer>, Problem> {
-        let asked = views::statement(&self.entered, (&self.names, &self.catalogs), sql).await;
+        let prefers_views = self.prefers_views.load(Ordering::Relaxed);
+        let looking = (&self.names, &*self.catalogs, prefers_views);
+        let asked = views::statement(&self.entered, looking, sql).await;
         let Some(asked) = asked.map_err(|problem| self.entered.shown_of_view(problem))? else {
             return Ok(None);
         };
@@ -162,6 +168,7 @@ impl Reader {
         cancel: &CancellationToken,
     ) -> Result<Answer, Problem> {
         self.entered.count()?;
+        let sql = words::with_literal_times(sql);
         if let Some(answer) = self.look(&sql, limit, cancel).await? {
             return Ok(answer);
         }
@@ -197,6 +204,13 @@ impl Session for Reader {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<BTreeMap<usize, String>, Problem>> {
         self.parameter_types(forms, cancel).boxed()
+    }
+
+    fn look_in(&self, schemas: Vec<String>) {
+        let of = |schema: &str| schemas.iter().position(|own| own == schema);
+        let is_before =
+            of(views::SCHEMA).is_some_and(|view| of(views::OUTPUTS).is_none_or(|output| view < output));
+        self.prefers_views.store(is_before, Ordering::Relaxed);
     }
 
     fn ended(&self) -> CancellationToken {

@@ -94,11 +94,30 @@ fn changed(fields: &mut Map<String, Value>, catalog: &dyn Catalog) -> Option<Val
             Some(call)
         }
         "CAST" => cast(fields, catalog),
+        "SUBQUERY" => among(fields),
         _ => {
             name_only_column(fields);
             None
         }
     }
+}
+
+/// Returns the call that takes the place of `x = ANY(list)`, which the engine makes a subquery that not every join can have.
+fn among(fields: &Map<String, Value>) -> Option<Value> {
+    let is = |key: &str, word: &str| fields.get(key).and_then(Value::as_str) == Some(word);
+    let node = fields.get("subquery")?.get("node")?;
+    let [row] = node.get("select_list")?.as_array()?.as_slice() else {
+        return None;
+    };
+    let is_list = node.pointer("/from_table/type").and_then(Value::as_str) == Some("EMPTY")
+        && text(row, "function_name") == "unnest";
+    let [list] = row["children"].as_array()?.as_slice() else {
+        return None;
+    };
+    let is_among = is("subquery_type", "ANY") && is("comparison_type", "COMPARE_EQUAL") && is_list;
+    let mut contains = call("list_contains", vec![list.clone(), fields.get("child")?.clone()]);
+    contains["alias"] = fields.get("alias").cloned().unwrap_or_default();
+    is_among.then_some(contains)
 }
 
 /// Names the column of a table function as the table, which is how Postgres names it.

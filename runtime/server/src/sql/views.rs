@@ -23,6 +23,8 @@ use crate::slots::Slot;
 
 /// The schema of the metrics views.
 pub(super) const SCHEMA: &str = "metrics";
+/// The schema of the outputs.
+pub(super) const OUTPUTS: &str = "main";
 
 /// The names of the metrics views that a caller may name, listed anew when a resource has changed.
 #[derive(Default)]
@@ -55,7 +57,7 @@ pub(super) struct Asked {
 /// What can't be asked of a view, a view that the caller may not ask, and what callers may not use.
 pub(super) async fn statement(
     entered: &Entered,
-    (names, catalogs): (&Names, &Catalogs),
+    (names, catalogs, prefers_views): (&Names, &Catalogs, bool),
     sql: &str,
 ) -> Result<Option<Asked>, Problem> {
     let views = names.of(entered);
@@ -85,7 +87,7 @@ pub(super) async fn statement(
             )),
         };
     };
-    let asked = asked(entered, &document, &views).await?;
+    let asked = asked(entered, &document, (&views, prefers_views)).await?;
     let answer = format!("answer_{}", uuid::Uuid::new_v4().simple());
     let find = |named: &Named| asked.get(&key(named)).cloned();
     let is_aggregate = |name: &str| known.vocabulary.aggregates.contains(name);
@@ -131,7 +133,7 @@ async fn parse(known: Known, sql: String) -> Result<Option<Result<Tree, SqlError
 async fn asked(
     entered: &Entered,
     document: &Value,
-    views: &[String],
+    (views, prefers_views): (&[String], bool),
 ) -> Result<BTreeMap<(String, String), Arc<Fields>>, Problem> {
     // For whoever may not ask the outputs there are none.
     let may_ask = entered.check_query();
@@ -142,7 +144,7 @@ async fn asked(
         let view = views.iter().find(|view| view.eq_ignore_ascii_case(&named.table));
         let is_meant = match named.schema.as_str() {
             SCHEMA => true,
-            "" => view.is_some() && !outputs.contains(&key.1),
+            "" => view.is_some() && (prefers_views || !outputs.contains(&key.1)),
             _ => false,
         };
         if is_meant && !found.contains_key(&key) {

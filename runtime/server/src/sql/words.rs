@@ -46,6 +46,36 @@ pub(super) fn may_be_about_catalog(sql: &str) -> bool {
     })
 }
 
+/// Functions that read a time in a format, with the engine's types of their times.
+const OF_TIMES: [(&str, &str); 2] = [("to_date", "DATE"), ("to_timestamp", "TIMESTAMP")];
+
+/// Returns a statement whose times in a format that the engine reads anyway are casts of texts: tools write `TO_DATE('2013-02-01',
+/// 'YYYY-MM-DD')`, and the engine has functions of these names that do something else. Places in the text stay.
+pub(super) fn with_literal_times(sql: String) -> String {
+    let lower = sql.to_ascii_lowercase();
+    if !OF_TIMES.iter().any(|(name, _)| lower.contains(name)) {
+        return sql;
+    }
+    let all: Vec<Token<'_>> = tokens(&sql).collect();
+    let words = Words(&all);
+    let (mut out, mut at) = (String::new(), 0);
+    while let Some(token) = all.get(at) {
+        let call = OF_TIMES.iter().find(|(name, _)| is_word(token, name));
+        match call.and_then(|(_, of)| words.time(at, of)) {
+            Some((cast, end)) => {
+                let length = all[end].at + all[end].text.len() - token.at;
+                out.push_str(&format!("{cast:length$}"));
+                at = end + 1;
+            }
+            None => {
+                out.push_str(token.text);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
 /// Returns the names that a statement has, in lower case: those of tables, columns, functions and the language.
 pub(super) fn names(sql: &str) -> BTreeSet<String> {
     let names = tokens(sql).map(|token| token.name().to_lowercase());
@@ -166,6 +196,25 @@ impl Words<'_> {
     fn empty_brackets(&self, at: usize) -> Option<usize> {
         let open = self.after(at).filter(|open| is_sign(&self.0[*open], '('))?;
         self.after(open).filter(|close| is_sign(&self.0[*close], ')'))
+    }
+
+    /// Returns the cast for a call at a place with a text and a format of it, and the place of the closing bracket.
+    fn time(&self, at: usize, of: &str) -> Option<(String, usize)> {
+        let open = self.after(at).filter(|open| is_sign(&self.0[*open], '('))?;
+        let text = self.after(open)?;
+        let comma = self.after(text).filter(|comma| is_sign(&self.0[*comma], ','))?;
+        let format = self.after(comma)?;
+        let close = self.after(format).filter(|close| is_sign(&self.0[*close], ')'))?;
+        let is_text = |at: usize| self.0[at].kind == Kind::Quoted && self.0[at].text.starts_with('\'');
+        let format = self.0[format].text.trim_matches('\'').to_ascii_uppercase();
+        let is_read = [
+            "YYYY-MM-DD",
+            "YYYY-MM-DD HH24:MI:SS",
+            "YYYY-MM-DD HH24:MI:SS.US",
+            "YYYY-MM-DD HH24:MI:SS.MS",
+        ]
+        .contains(&format.as_str());
+        (is_text(text) && is_read).then(|| (format!("CAST({} AS {of})", self.0[text].text), close))
     }
 
     /// Returns the operator in brackets behind the word at a place, and the place of the closing bracket.
