@@ -119,7 +119,7 @@ pub(crate) struct Reading {
     shape: Shape,
     formats: Vec<i16>,
     rows: std::vec::IntoIter<Vec<Value>>,
-    /// What the engine has answered next, if that was taken before rows were wanted.
+    /// The next answer of the engine, if taken before rows were wanted.
     ahead: Option<Next>,
     is_over: bool,
     taken: u64,
