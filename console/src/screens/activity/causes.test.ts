@@ -44,3 +44,12 @@ test("a message that was not delivered is still so until it was, though no listi
   expect(fates([run("k", 8, "delivery-failed", message)])).toEqual(["still"]);
   expect(fates([run("k", 9, undefined, message), run("k", 8, "delivery-failed", message)])).toEqual(["mended"]);
 });
+
+test("resources of a cause stay where they are when they fail again", () => {
+  const names = (runs: Run[]) => causesOf(runs, there(["a", "b", "c"]))[0]?.resources.map(({ run }) => run.resource.name);
+  const before = [run("a", 3, "missing-file"), run("c", 2, "missing-file"), run("b", 1, "missing-file")];
+  expect([names(before), names([run("b", 4, "missing-file"), ...before])]).toEqual([
+    ["a", "b", "c"],
+    ["a", "b", "c"],
+  ]);
+});

@@ -33,7 +33,10 @@ export interface Cause {
   resources: Failed[];
 }
 
-/** Groups failures by their codes: those that are still so first, then the latest. `runs` are the latest first. */
+/**
+ * Groups failures by their codes: those that are still so first, then the latest. `runs` are the latest first. The resources of a
+ * cause have an order that stays while they fail again, so that what somebody reads or has the focus is not moved away.
+ */
 export function causesOf(runs: readonly Run[], get: (kind: string, name: string) => ResourceDocument | undefined): Cause[] {
   const causes = new Map<string, Cause & { by: Map<string, Failed> }>();
   /** The run after which a resource was well, of those that were looked at. */
@@ -55,7 +58,7 @@ export function causesOf(runs: readonly Run[], get: (kind: string, name: string)
   }
   const isStill = ({ resources }: Cause) => resources.some(({ fate: { is } }) => is === "still");
   return [...causes.values()]
-    .map(({ by, ...cause }) => ({ ...cause, resources: [...by.values()] }))
+    .map(({ by, ...cause }) => ({ ...cause, resources: [...by.values()].sort((a, b) => Number(b.fate.is === "still") - Number(a.fate.is === "still") || (a.key < b.key ? -1 : 1)) }))
     .sort((a, b) => Number(isStill(b)) - Number(isStill(a)) || (a.last < b.last ? 1 : -1));
 }
 
