@@ -167,14 +167,19 @@ fn writes(sql: &str) -> bool {
     })
 }
 
+/// Returns what follows `SET`, without the word for how long it holds.
+fn set_words(words: &[String]) -> Vec<&str> {
+    let lasting = usize::from(
+        words
+            .get(1)
+            .is_some_and(|word| word == "session" || word == "local"),
+    );
+    words.iter().skip(1 + lasting).map(String::as_str).collect()
+}
+
 /// Returns the schemas of `SET search_path`; none for another setting.
 fn search_path(words: &[String]) -> Option<Vec<String>> {
-    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-    let rest = match rest.split_first() {
-        Some((&("session" | "local"), rest)) => rest,
-        _ => &rest[..],
-    };
-    match rest {
+    match set_words(words).as_slice() {
         ["search_path", "=" | "to", "default"] => Some(vec!["main".to_owned()]),
         ["search_path", "=" | "to", schemas @ ..] => {
             let texts = schemas.iter().flat_map(|text| text.split(','));
@@ -186,12 +191,7 @@ fn search_path(words: &[String]) -> Option<Vec<String>> {
 }
 
 fn set(words: &[String]) -> Result<(), SqlError> {
-    let rest: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-    let rest = match rest.split_first() {
-        Some((&("session" | "local"), rest)) => rest,
-        _ => &rest[..],
-    };
-    match rest {
+    match set_words(words).as_slice() {
         ["characteristics" | "transaction", ..] => mode(words),
         ["time", "zone", value, ..] => settings::check("timezone", value),
         ["names", value, ..] => settings::check("client_encoding", value),
