@@ -1,5 +1,5 @@
 # The commands of the README. Each works on an empty clone; the work is done in scripts/.
-.PHONY: demo demo-lake test lint interleavings bench console test-console bench-console
+.PHONY: demo demo-lake test lint interleavings bench package console test-console bench-console
 
 demo: ## Build the program and the flights project, and ask it a question.
 	@scripts/demo
@@ -24,6 +24,9 @@ bench: ## Run the benchmarks; one JSON object a line.
 	@cargo bench --package watershed-tests --bench service -- --json
 	@cargo bench --package watershed-tests --bench stategraph -- --json
 	@cargo bench --package watershed-tests --bench workloads -- --json
+
+package: ## Make packages of the program in dist/: archive, wheel, Debian package.
+	@scripts/package
 
 console: ## Build the console, the pages that the program shows in a browser.
 	@scripts/console build

@@ -1648,6 +1648,9 @@ pub struct ConnectorSpec {
     /// How it is to be kept.
     #[prost(message, optional, tag = "5")]
     pub provision_args: ::core::option::Option<MapValue>,
+    /// Models are built on it, in the project's own engine; a file that it names is read alone.
+    #[prost(bool, tag = "6")]
+    pub builds: bool,
     /// Fingerprint of the whole spec by meaning.
     #[prost(message, optional, tag = "33")]
     #[serde(skip)]

@@ -44,6 +44,8 @@ impl Uses {
             }
             self.variables.insert(name.to_lowercase());
         }
+        let defaulted = facts.defaulted.iter().map(|name| name.to_lowercase());
+        self.variables.extend(defaulted);
         for found in &facts.refs {
             let kind = match found.kind.as_deref().map(FileKind::read) {
                 None => None,

@@ -55,6 +55,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
     let mut spec = ConnectorSpec {
         driver: name.clone(),
+        builds: reader.about.name.eq_ignore_ascii_case(reader.context.olap),
         ..ConnectorSpec::default()
     };
     managed(reader, &mut spec);
@@ -78,7 +79,9 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     };
     check(reader, &name, &rest, known);
     if name == "duckdb" && !spec.provision {
-        refuse_elsewhere(reader, &rest);
+        if spec.builds {
+            warn_of_file(reader, &rest);
+        }
         refuse_motherduck(reader, &rest);
     }
     let mut connectors = Vec::new();
@@ -138,33 +141,24 @@ fn refuse_builds(reader: &mut Reader<'_, '_>, driver: Option<&Node>) {
     );
 }
 
-/// Reports a database file in the connector that models are built on, as tables would not be written there.
-fn refuse_elsewhere(reader: &mut Reader<'_, '_>, settings: &Map) {
-    let name = reader.about.name.to_owned();
-    if !name.eq_ignore_ascii_case(reader.context.olap) {
-        return;
-    }
-    let named = |key: &&str| {
+/// Warns of a database file in the connector that models are built on, as their tables do not lie in it.
+fn warn_of_file(reader: &mut Reader<'_, '_>, settings: &Map) {
+    let found = ["path", "db", "dsn"].iter().find_map(|key| {
         let entry = settings.get(*key)?;
-        let text = entry
-            .value
-            .scalar_text()
-            .filter(|text| !text.is_empty() && text != ":memory:")?;
-        Some((entry.value.at, text))
-    };
-    let found = ["path", "db", "dsn"]
-        .iter()
-        .find_map(|key| Some((*key, named(key)?)));
-    let Some((key, (at, file))) = found else { return };
-    let message =
-        format!("models are built on connector \"{name}\", whose tables can't be kept in \"{file}\"");
+        let text = entry.value.scalar_text()?;
+        (!text.is_empty() && text != ":memory:").then_some((key, entry.value.at))
+    });
+    let Some((key, at)) = found else { return };
+    let name = reader.about.name.to_owned();
+    let message = format!(
+        "models are not built in the file of connector \"{name}\", but in the project's own engine: the file is read alone"
+    );
     let hint = format!(
-        "leave `{key}` out and, if the state folder is to stand elsewhere, call with `--state-dir`; \
-         a database that is only read is a connector of another name"
+        "a source with `connector: {name}` and `table: NAME` reads a table of the file; without one leave `{key}` out"
     );
     reader
         .findings()
-        .add_with_hint(at, Code::InvalidValue, message, hint);
+        .add_with_hint(at, Code::NoEffectYet, message, hint);
 }
 
 fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
@@ -225,11 +219,8 @@ fn instead(driver: &str) -> Option<&'static str> {
     found.map(|(_, hint)| *hint)
 }
 
-/// Reports a DuckDB connector other than the models' own that names a MotherDuck database as its file.
+/// Reports a DuckDB connector that names a MotherDuck database as its file.
 fn refuse_motherduck(reader: &mut Reader<'_, '_>, settings: &Map) {
-    if reader.about.name.eq_ignore_ascii_case(reader.context.olap) {
-        return;
-    }
     let named = |key: &&str| {
         let entry = settings.get(*key)?;
         let text = entry.value.scalar_text()?;

@@ -95,7 +95,10 @@ pub(super) fn project_functions(scope: &Scope) -> gotmpl::FuncMap {
     );
     add(
         "env",
-        Arc::new(move |arguments| variable(&variables, &last_text("env", arguments)?)),
+        Arc::new(move |arguments| match arguments {
+            [Value::String(name), default] => variable(&variables, name).or_else(|_| Ok(default.clone())),
+            _ => variable(&variables, &last_text("env", arguments)?),
+        }),
     );
     let in_dev = environment == "dev";
     add("dev", Arc::new(move |_| Ok(Value::Bool(in_dev))));

@@ -1,6 +1,6 @@
 //! Facts about a template, from all its branches: refs, settings, variables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, PipeNode};
 
@@ -38,6 +38,8 @@ pub(crate) struct Facts {
     pub(crate) configs: Vec<Config>,
     /// Variables by name, with the byte offset of the first use.
     pub(crate) variables: BTreeMap<String, usize>,
+    /// Variables that have a default where they are read.
+    pub(crate) defaulted: BTreeSet<String>,
     /// True if variables are read in a way that does not show their names.
     pub(crate) any_variable: bool,
     /// True if the output depends on the environment's name.
@@ -200,6 +202,9 @@ impl Walk<'_> {
             ("configure", [value]) => self.configure("", value, offset),
             ("configure", [key, value, ..]) => self.configure(key, value, offset),
             ("configure", []) => {}
+            ("env", [name, ..]) if arguments.len() == 2 => {
+                self.facts.defaulted.insert((*name).to_owned());
+            }
             ("env", [name]) => self.variable(name, offset),
             ("index" | "get", [name, ..]) => self.variable(name, offset),
             ("dev" | "prod", _) => self.facts.environment = true,
@@ -368,6 +373,9 @@ mod tests {
             found.variables.keys().collect::<Vec<_>>(),
             ["limit", "q", "x.y", "z"]
         );
+        let with_defaults = facts("{{ env \"a\" \"b\" }}{{ env \"c\" \"d\" }}{{ env \"c\" }}");
+        assert_eq!(with_defaults.defaulted.iter().collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(with_defaults.variables.keys().collect::<Vec<_>>(), ["c"]);
         assert_eq!(
             found
                 .configs

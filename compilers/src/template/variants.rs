@@ -249,6 +249,10 @@ impl<'a> Render<'a> {
             ("configure" | "dependency", _) => Put::Nothing,
             ("ref", [.., Expr::String(_, name)]) => Put::Text(ENGINE.name(name)),
             ("env", [Expr::String(_, name)]) => self.variable(name),
+            ("env", [Expr::String(_, name), Expr::String(_, default)]) => match self.variable(name) {
+                Put::Unknown => Put::Text(default.to_string()),
+                known => known,
+            },
             _ => Put::Unknown,
         }
     }

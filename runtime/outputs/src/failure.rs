@@ -129,6 +129,18 @@ pub fn missing_database(file: &Path) -> Error {
     Error::permanent("missing-file", message)
 }
 
+/// Returns the error of a table in a database file that neither the source nor its connector names.
+pub fn unnamed_database(connector: &str) -> Error {
+    let hint = "add `db: data/NAME.duckdb` beside `table`, or a `path` to the connector";
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(
+            "missing-file",
+            format!("connector \"{connector}\" names no database file"),
+        )
+    }
+}
+
 /// Returns the error of a template that can't be executed.
 pub fn from_render(error: &RenderError) -> Error {
     let hint = error.hint.as_deref().map(Arc::from);

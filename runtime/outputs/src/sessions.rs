@@ -11,13 +11,14 @@ use crate::access::{self, Surroundings};
 use crate::secrets::Secrets;
 use crate::traces::Version;
 
-/// Returns true if a connector is a separate database file.
+/// Returns true if a connector is a separate database file. That on which models are built is the project's own engine,
+/// whatever file it names.
 pub fn has_file(spec: &ConnectorSpec) -> bool {
     let named = |key: &&str| {
         let text = spec.properties.as_ref().and_then(|all| all.str(key));
         text.is_some_and(|text| !text.is_empty() && text != ":memory:")
     };
-    spec.driver == "duckdb" && !spec.provision && ["path", "db", "dsn"].iter().any(named)
+    spec.driver == "duckdb" && !spec.provision && !spec.builds && ["path", "db", "dsn"].iter().any(named)
 }
 
 /// Settings with statements for the start of every connection, in their order of execution.

@@ -159,7 +159,7 @@ impl Trial<'_> {
     /// When a template in the settings can't be executed.
     fn target(&self) -> Result<Target, Error> {
         match self.spec.driver.as_str() {
-            "duckdb" if self.spec.provision => Ok(Target::Own),
+            "duckdb" if self.spec.provision || self.spec.builds => Ok(Target::Own),
             "duckdb" => {
                 let Some(text) = self.setting(&["path", "db", "dsn"])? else {
                     return Ok(Target::Own);

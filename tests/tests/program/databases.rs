@@ -308,6 +308,46 @@ fn a_source_that_names_a_file_of_the_engine_reads_its_table_and_never_one_of_tha
 }
 
 #[test]
+fn the_file_of_the_connector_that_models_are_built_on_is_read_and_never_written() {
+    let sandbox = Sandbox::with(&[
+        ("rill.yaml", "olap_connector: local_duckdb\n"),
+        (
+            "connectors/local_duckdb.yaml",
+            "type: connector\ndriver: duckdb\ndsn: '{{ env \"SHOP\" \"data/shop.duckdb\" }}'\n",
+        ),
+        (
+            "sources/orders.yaml",
+            "type: source\nconnector: local_duckdb\ntable: orders\n",
+        ),
+        (
+            "models/total.sql",
+            "-- @materialize: true\nSELECT sum(price)::DOUBLE AS price FROM orders\n",
+        ),
+        ("models/alone.sql", "SELECT 1 AS x\n"),
+        (
+            "metrics/totals.yaml",
+            "version: 1\ntype: metrics_view\nconnector: local_duckdb\nmodel: total\nmeasures: [{name: price, expression: sum(price)}]\n",
+        ),
+        ("data/readme.txt", ""),
+    ]);
+    assert_eq!(sandbox.outcome(&["run", "--json"], "orders"), "missing-file");
+    assert_eq!(sandbox.rows("SELECT * FROM alone"), serde_json::json!([[1]]));
+    let file = sandbox.path().join("data/shop.duckdb");
+    make(&file);
+    let before = fs::read(&file).expect("the file can be read");
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    assert!(
+        said.stderr.contains("the file is read alone") || said.stdout.contains("the file is read alone"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    assert_eq!(sandbox.rows("SELECT * FROM total"), serde_json::json!([[22.5]]));
+    assert_eq!(fs::read(&file).expect("the file can be read"), before);
+}
+
+#[test]
 fn a_range_of_a_sheet_of_excel_is_a_source() {
     if !has_extension("excel") {
         return;

@@ -24,8 +24,9 @@ impl Reader<'_, '_> {
             let reads_files = ["path", "uri"]
                 .iter()
                 .any(|key| self.fields.key_at(key).is_some());
-            // A table of another file of the engine.
-            let is_other = !spec.input_connector.eq_ignore_ascii_case(self.context.olap)
+            // A table of another file of the engine, which the connector that models are built on may name, too.
+            let is_other = self.about.is_source
+                || !spec.input_connector.eq_ignore_ascii_case(self.context.olap)
                 || FILE_OF_ENGINE.iter().any(|key| self.fields.key_at(key).is_some());
             let reads_table = is_other && self.fields.key_at("table").is_some();
             if engine && !reads_files && !reads_table {

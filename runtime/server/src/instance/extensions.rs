@@ -1,22 +1,23 @@
 //! Folders that are searched for the engine's extensions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Options;
 
-/// The name of the extensions folder beside the program.
-const BESIDE: &str = "extensions";
+/// Folders of extensions as seen from that of the program: beside the program, and where packages have them.
+const PLACES: [&str; 2] = ["extensions", "../lib/watershed/extensions"];
 
-/// Returns the existing folders of extensions: the one in the options, then the one beside the program.
+/// Returns the existing folders of extensions: the one in the options, then those near the program.
 ///
 /// After them the engine looks into its own cache.
 pub(super) fn folders(options: &Options) -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
-    let beside = program.and_then(|program| Some(program.parent()?.join(BESIDE)));
+    let home = program.as_deref().and_then(Path::parent);
+    let near = home.into_iter().flat_map(|home| PLACES.map(|place| home.join(place)));
     let named = options.extensions.clone();
     named
         .into_iter()
-        .chain(beside)
+        .chain(near)
         .filter(|folder| folder.is_dir())
         .collect()
 }

@@ -52,6 +52,7 @@ pub(super) async fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<
     let attached = connection.attached(subject.name());
     let attached = attached.map_err(|error| failure::from_render(&error))?;
     match attached.file().filter(|file| !file.is_file()) {
+        Some(file) if *file == *subject.model.root => Err(failure::unnamed_database(&spec.input_connector)),
         Some(file) => Err(failure::missing_database(file)),
         None => {
             check_servers(subject, &attached).await?;
