@@ -7,6 +7,8 @@
 //! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `upkeep` is of the file; `catalog` is Postgres' for SQL clients, in memory, as is the engine of `parameter_types`; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
+mod attach_error;
+mod attachment;
 mod authorities;
 mod build;
 mod catalog;
@@ -30,10 +32,12 @@ mod failures;
 mod gate;
 mod growth;
 mod guarantees;
+mod home;
 mod hooks;
 mod install;
 mod json_error;
 mod known_names;
+mod lake;
 mod memory;
 mod migrate;
 mod names;
@@ -76,7 +80,8 @@ mod write_table;
 pub use catalog::Catalog;
 pub use conditions::Conditions;
 pub use engine::Engine;
-pub use guarantees::GUARANTEES;
+pub use guarantees::{GUARANTEES, LAKE_GUARANTEES};
+pub use home::{Home, LakeHome};
 pub use options::Options;
 #[cfg(feature = "by-hand")]
 pub use outsider::ByHand;

@@ -84,6 +84,7 @@ impl Connection<'_> {
             // The compiler refuses what is none.
             catalog: System::from_driver(&catalog).unwrap_or(System::DuckDb),
             data_path,
+            schema: self.text(&["metadata_schema"])?,
             snapshot: self.text(&["snapshot"])?.map(|text| Snapshot::read(&text)),
         })
     }

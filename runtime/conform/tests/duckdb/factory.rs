@@ -139,7 +139,7 @@ impl Scratch for Folder {
     }
 }
 
-struct Kept(Arc<Mutex<Vec<Image>>>);
+pub(crate) struct Kept(pub(crate) Arc<Mutex<Vec<Image>>>);
 
 impl Images for Kept {
     fn take(self: Box<Self>) -> Vec<Image> {
@@ -151,7 +151,7 @@ impl Images for Kept {
 }
 
 /// A person with DuckDB's own program.
-struct Program(ByHand);
+pub(crate) struct Program(pub(crate) ByHand);
 
 impl Person for Program {
     fn make(&self, name: &str, kind: OutputKind, sql: &str, comment: Option<&str>) -> Result<(), String> {
@@ -166,7 +166,8 @@ impl Person for Program {
     }
 
     fn objects(&self) -> Result<Vec<String>, String> {
-        let sql = "select table_name from information_schema.tables where table_schema = 'main' order by 1";
+        let sql = "select table_name from information_schema.tables where table_catalog = current_database() \
+                   and table_schema = 'main' order by 1";
         let rows = self.0.try_run(sql)?.into_iter().flatten();
         Ok(rows
             .map(|name| name.to_string())

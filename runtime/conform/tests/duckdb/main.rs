@@ -6,9 +6,20 @@
 mod builds;
 mod factory;
 mod faults;
+mod lake;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the tests of the program use the rest of it"
+)]
+#[path = "../../../../tests/src/postgres.rs"]
+mod postgres;
+mod takeovers;
 
 use factory::DuckDbFactory;
 use faults::{Fault, Faulty};
+use lake::{Catalog, LakeFactory};
+use std::sync::Arc;
 use watershed_conform::{CaseEnd, conform, conform_in};
 
 /// Lock for tests with crash points, which are global in a process.
@@ -43,6 +54,67 @@ async fn each_fault_is_found_by_the_case_that_is_for_it() {
         let report = conform_in(&Faulty(fault), |case| case == fault.found_by()).await;
         assert_eq!(report.failed(), [fault.found_by()], "{fault:?}\n{report}");
     }
+}
+
+/// Runs the suite on lakes, and fails unless each case passes or leans on types alone.
+async fn conform_in_a_lake(catalog: Catalog) {
+    let _alone = ALONE.lock().await;
+    for run in 0..runs() {
+        let report = conform(&LakeFactory(catalog.clone())).await;
+        assert!(report.conforms(), "run {run}:\n{report}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e14_a_lake_with_a_catalog_of_duckdb_conforms() {
+    if lake::are_there() {
+        conform_in_a_lake(Catalog::DuckDb).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e14_a_lake_with_a_catalog_of_sqlite_conforms() {
+    if lake::are_there() {
+        conform_in_a_lake(Catalog::Sqlite).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e14_a_lake_with_a_catalog_in_postgres_conforms() {
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    conform_in_a_lake(Catalog::Postgres(Arc::new(server))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn e5_nothing_is_written_to_a_lake_of_sqlite_under_an_old_epoch() {
+    if lake::are_there() {
+        takeovers::take_over_often(&Catalog::Sqlite).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn e5_nothing_is_written_to_a_lake_in_postgres_under_an_old_epoch() {
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    takeovers::take_over_often(&Catalog::Postgres(Arc::new(server))).await;
+}
+
+#[test]
+fn e5_it_is_the_comment_of_a_take_that_keeps_former_owners_out() {
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    let catalog = Catalog::Postgres(Arc::new(server));
+    assert!(!takeovers::is_committed_after_a_take(&catalog, true));
+    assert!(takeovers::is_committed_after_a_take(&catalog, false));
+}
+
+#[tokio::test]
+async fn another_process_tries_to_build_in_the_lake() {
+    lake::be_another_process().await;
 }
 
 #[tokio::test]

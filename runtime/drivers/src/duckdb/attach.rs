@@ -1,8 +1,5 @@
 //! Databases of other systems, attached to the engine during some work.
 
-mod error;
-mod statements;
-
 use std::path::Path;
 
 use futures::FutureExt as _;
@@ -11,7 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::DuckDb;
 
-use super::engine::Engine;
+use super::attach_error;
+use super::attachment;
+use super::engine::{Engine, Intent};
 use super::failure::{Source, classify};
 use super::gate::Company;
 use super::install::{MOST_EXTENSIONS, install_for};
@@ -50,7 +49,7 @@ impl Databases for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<NamedRow>, Failure>> {
         let (databases, sql) = (vec![database.clone()], sql.to_owned());
-        let asked = self.work(cancel, Company::Others, move |work| {
+        let asked = self.work_to(Intent::Read, cancel, Company::Others, move |work| {
             let source = Source {
                 prefix: "",
                 sql: &sql,
@@ -101,7 +100,7 @@ async fn try_to_attach(
 ) -> Result<(), Failure> {
     let databases = vec![database.clone()];
     engine
-        .work(cancel, Company::Others, move |work| {
+        .work_to(Intent::Read, cancel, Company::Others, move |work| {
             attached(work, &databases, || Ok::<_, Failure>(()))
         })
         .await
@@ -120,7 +119,7 @@ pub(super) fn attached<T, E: From<Failure>>(
     for database in databases {
         work.check_cancelled()?;
         letting_go.attached.push(database);
-        for sql in statements::begin(database) {
+        for sql in attachment::begin(database) {
             attach(work, database, &sql)?;
         }
     }
@@ -131,7 +130,7 @@ fn attach(work: &Work<'_>, database: &Attached, sql: &str) -> Result<(), Failure
     let run = work.connection().run(sql, &[]);
     let Err(raw) = run else { return Ok(()) };
     match classify(&raw, None).0 {
-        Failure::Sql(error) => Err(Failure::Database(error::read(database, &error.message))),
+        Failure::Sql(error) => Err(Failure::Database(attach_error::read(database, &error.message))),
         _ => Err(work.fail(&raw, None)),
     }
 }
@@ -164,7 +163,7 @@ impl Drop for LettingGo<'_> {
         for sql in self
             .attached
             .iter()
-            .flat_map(|database| statements::end(database))
+            .flat_map(|database| attachment::end(database))
         {
             if let Err(raw) = self.work.connection().run(&sql, &[]) {
                 tracing::warn!(error = %raw.0, "a database could not be detached");

@@ -1,6 +1,7 @@
 //! Building of an output: replacement, statement, checks, tag and record in one transaction.
 
 mod batch;
+mod in_lake;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -245,7 +246,18 @@ async fn try_build(
 
 /// Builds an output in its own transaction and applies the changes to the known schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
-    let plan = BuildPlan::new(&engine.names(), build, engine.parts.trash.keeps())?;
+    let mut tries = 1;
+    loop {
+        let made = try_once(engine, work, build);
+        match &made {
+            Err(BuildError::Failed(failure)) if engine.tries_again(work, failure, &mut tries)? => {}
+            _ => return made,
+        }
+    }
+}
+
+fn try_once(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
+    let plan = BuildPlan::new(&engine.names(), build, engine.keeps_trash())?;
     let (plan, made) = work.transaction(around!("build"), || {
         let made = carry_out(work, &plan, build)?;
         let mut one = [(plan, made)];
@@ -312,7 +324,7 @@ pub(super) fn note(work: &Work<'_>, all: &mut [(BuildPlan, Made)]) -> Result<(),
 pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
     let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
-        Step::Replace => (replace(work, build)?, true),
+        Step::Replace => (replace(work, plan, build)?, true),
         Step::TakeBack(_) => (take_back(work, plan, build)?, true),
         Step::Into { .. } if plan.stands => {
             let brought = step::put_rows(work, build)?;
@@ -396,8 +408,12 @@ fn take_back(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Option<
 }
 
 /// Builds the output as a whole. Returns the number of rows of a table.
-fn replace(work: &Work<'_>, build: &Build) -> Result<Option<u64>, BuildError> {
+fn replace(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Option<u64>, BuildError> {
     let sql = sole_statement(&build.sql).map_err(not_one)?;
+    if let Some(lake) = work.lake() {
+        let stands = plan.stands && plan.throw.is_empty();
+        return in_lake::replace(work, lake, build, sql, stands);
+    }
     // On a line of its own: a comment at its end must not swallow what follows, nor ours what it begins with.
     let prefix = format!(
         "CREATE OR REPLACE {} {} AS\n",

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::failure::{Source, not_one, plain_error};
 use super::gate::Company;
 use super::sys::{RawError, StatementKind};
@@ -26,7 +26,7 @@ pub(super) async fn check(
 ) -> Result<Vec<Verdict>, Failure> {
     let checks = checks.to_vec();
     engine
-        .work(cancel, Company::Others, move |work| {
+        .work_to(Intent::Read, cancel, Company::Others, move |work| {
             let mut verdicts = Vec::with_capacity(checks.len());
             work.run("BEGIN TRANSACTION READ ONLY", &[])?;
             for check in &checks {

@@ -24,11 +24,17 @@ use crate::olap::Failure;
 /// may grow by another step.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Changes of a lake after which its trash is tidied.
+const CHANGES_OF_LAKE: usize = 64;
+
 /// Counts a change, and makes a checkpoint if the file has grown enough. The change itself is already committed,
 /// whatever the result.
 pub(super) async fn after_change(engine: &Engine, cancel: &CancellationToken) {
     let growth = &engine.parts.growth;
     growth.count_change();
+    if engine.lake().is_some() {
+        return after_change_in_lake(engine, cancel).await;
+    }
     let size = size_on_disk(&engine.options().path);
     if !growth.is_due(size) {
         return;
@@ -57,6 +63,21 @@ pub(super) async fn after_change(engine: &Engine, cancel: &CancellationToken) {
     if let Err(error) = made {
         tracing::warn!(%error, "no checkpoint could be made");
         growth.postpone(size);
+    }
+}
+
+/// Tidies the trash of a lake once in a number of changes.
+async fn after_change_in_lake(engine: &Engine, cancel: &CancellationToken) {
+    if engine.parts.growth.changes() < CHANGES_OF_LAKE {
+        return;
+    }
+    engine.parts.growth.forget_changes();
+    let this = engine.clone();
+    let tidied = engine.work(cancel, Company::Others, move |work| {
+        tidy(&this.parts.names, &this.parts.trash, work, now_ms())
+    });
+    if let Err(error) = tidied.await {
+        tracing::warn!(%error, "the trash could not be tidied");
     }
 }
 

@@ -178,8 +178,16 @@ impl Retyped<'_> {
         policy: NewColumns,
     ) -> Result<Option<Vec<String>>, Failure> {
         let (name, old, new) = (self.new.quoted(), &self.old.kind, &self.new.kind);
-        let retype = |table: &str, to: &str, using: &str| {
-            format!("ALTER TABLE {table} ALTER COLUMN {name} SET DATA TYPE {to}{using}")
+        let in_lake = work.lake().is_some();
+        let retype = |of: &str, to: &str, using: &str| match in_lake && of == table {
+            false => format!("ALTER TABLE {of} ALTER COLUMN {name} SET DATA TYPE {to}{using}"),
+            // A lake widens few types in place.
+            true => {
+                let value = if using.is_empty() { name.as_str() } else { "NULL" };
+                format!(
+                    "CREATE OR REPLACE TABLE {of} AS SELECT * REPLACE ({value}::{to} AS {name}) FROM {of}"
+                )
+            }
         };
         if self.fit == Fit::Always {
             return Ok(Some(vec![retype(rows, old, "")]));

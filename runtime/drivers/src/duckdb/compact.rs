@@ -99,7 +99,7 @@ fn compact_here(engine: &Engine, path: &Path, running: &Running) -> Result<Compa
 
 /// Copies the file and closes both. Returns true if the copy was worth it.
 fn copy_into(engine: &Engine, path: &Path, copy: &Path, running: &Running) -> Result<bool, Failure> {
-    let (_database, connection) = pool::open(engine.options())?;
+    let (_database, connection) = pool::open(engine.options(), None)?;
     let work = Work::new(&connection, running);
     running.arm(connection.interrupt());
     work.run("CHECKPOINT", &[])?;

@@ -21,7 +21,7 @@ use super::schema;
 use super::transaction::Work;
 use super::trash;
 use crate::crash::around;
-use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed};
+use crate::olap::{Dropped, Failure, Guard, OutputKind, Part, Thrown, Trashed};
 
 /// The plan for dropping all objects of an owner.
 struct DropPlan {
@@ -65,31 +65,50 @@ async fn try_drop(
     engine
         .work(cancel, Company::Others, move |work| {
             let _claim = claim;
-            let mut plan = plan_of_drop(&this, uid, guard);
-            if plan.throw.is_empty() && plan.drop.is_empty() && !plan.partitioned {
-                return Ok(Dropped::Nothing);
+            let mut tries = 1;
+            loop {
+                match drop_once(&this, work, uid, guard, indexes) {
+                    Err(failure) if this.tries_again(work, &failure, &mut tries)? => {}
+                    dropped => return dropped,
+                }
             }
-            if guard == Guard::Held
-                && let Some(refused) = find_room(&this, work, &mut plan)?
-            {
-                return Ok(refused);
-            }
-            let thrown = work.transaction(around!("drop"), || plan.carry_out(work, uid, indexes))?;
-            let found = !(plan.throw.is_empty() && plan.drop.is_empty());
-            this.parts.names.apply(plan.edits(uid, thrown));
-            Ok(if found { Dropped::Done } else { Dropped::Nothing })
         })
         .await
 }
 
+fn drop_once(
+    this: &Engine,
+    work: &Work<'_>,
+    uid: Uuid,
+    guard: Guard,
+    indexes: Indexes,
+) -> Result<Dropped, Failure> {
+    let mut plan = plan_of_drop(this, uid, guard);
+    if plan.throw.is_empty() && plan.drop.is_empty() && !plan.partitioned {
+        return Ok(Dropped::Nothing);
+    }
+    if guard == Guard::Held
+        && let Some(refused) = find_room(this, work, &mut plan)?
+    {
+        return Ok(refused);
+    }
+    let thrown = work.transaction(around!("drop"), || plan.carry_out(work, uid, indexes))?;
+    let found = !(plan.throw.is_empty() && plan.drop.is_empty());
+    this.parts.names.apply(plan.edits(uid, thrown));
+    Ok(if found { Dropped::Done } else { Dropped::Nothing })
+}
+
 fn plan_of_drop(engine: &Engine, uid: Uuid, guard: Guard) -> DropPlan {
-    let keeps = engine.parts.trash.limits().bytes > 0;
+    let keeps = engine.keeps_trash();
     let names = engine.names();
     let partitioned = names.has_partitions(uid);
     let (mut throw, mut drop) = (Vec::new(), Vec::new());
     for entry in names.owned_by(uid) {
         match entry.tag {
-            Some(tag) if entry.kind == OutputKind::Table && (keeps || guard == Guard::Held) => {
+            Some(tag)
+                if entry.kind == OutputKind::Table
+                    && (keeps || guard == Guard::Held && engine.guarantees().has(Part::Trash)) =>
+            {
                 throw.push(Throw {
                     entry: entry.clone(),
                     tag,

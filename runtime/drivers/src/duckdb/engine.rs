@@ -20,7 +20,10 @@ use super::changes::Changes;
 use super::failure::Aftermath;
 use super::gate::{Company, Gate, Pass};
 use super::growth::Growth;
+use super::guarantees::{GUARANTEES, LAKE_GUARANTEES};
+use super::home::Home;
 use super::known_names::{Claim, KnownNames};
+use super::lake::{self, Lake, WriterTurn};
 use super::names::Names;
 use super::options::Options;
 use super::pool::{Checkout, Pool};
@@ -30,7 +33,7 @@ use super::sharing::Sharing;
 use super::sys::Connection;
 use super::transaction::Work;
 use super::trash_bounds::TrashBounds;
-use crate::olap::{Failure, Group};
+use crate::olap::{Failure, Group, Guarantees, Part};
 
 /// DuckDB on one file. Clones share the engine.
 ///
@@ -41,9 +44,22 @@ pub struct Engine {
     pub(super) parts: Arc<Parts>,
 }
 
+/// The effect that a unit of work is to have on the data. In a file all are the same; in a lake one changes at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intent {
+    /// Changes the data, under the owner's epoch.
+    Change,
+    /// Reads the data with the known names, which are to be those of the lake.
+    List,
+    /// Reads the data alone.
+    Read,
+}
+
 /// The shared state of an engine.
 pub(super) struct Parts {
     options: Options,
+    /// The lake that holds the data; none for a file.
+    pub(super) lake: Option<Lake>,
     pub(super) gate: Gate,
     pub(super) pool: Pool,
     beginnings: Beginnings,
@@ -60,7 +76,12 @@ pub(super) struct Parts {
 impl Engine {
     /// Creates an engine on a file without opening it.
     pub fn new(options: Options) -> Self {
+        let lake = match &options.home {
+            Home::File => None,
+            Home::Lake(home) => Some(Lake::new((**home).clone())),
+        };
         let parts = Parts {
+            lake,
             gate: Gate::new(&options),
             pool: Pool::default(),
             beginnings: Beginnings::default(),
@@ -88,6 +109,32 @@ impl Engine {
         &self.parts.options
     }
 
+    /// Returns the lake that holds the data; none for a file.
+    pub(super) fn lake(&self) -> Option<&Lake> {
+        self.parts.lake.as_ref()
+    }
+
+    /// Returns the failure of a call for a part, unless the data's home has it.
+    pub(super) fn has(&self, part: Part, what: &'static str) -> Result<&Self, Failure> {
+        match self.guarantees().has(part) {
+            true => Ok(self),
+            false => Err(Failure::lacks(what)),
+        }
+    }
+
+    /// Returns the guarantees of the data's home.
+    pub(super) fn guarantees(&self) -> Guarantees {
+        match self.parts.lake {
+            None => GUARANTEES,
+            Some(_) => LAKE_GUARANTEES,
+        }
+    }
+
+    /// Returns true if tables that are replaced move to a trash.
+    pub(super) fn keeps_trash(&self) -> bool {
+        self.guarantees().has(Part::Trash) && self.parts.trash.keeps()
+    }
+
     /// Returns the known objects in the file. The lock is never held across work.
     pub(super) fn names(&self) -> MutexGuard<'_, Names> {
         self.parts.names.now()
@@ -106,7 +153,7 @@ impl Engine {
         self.parts.names.claim(uid, name, back, cancel).await
     }
 
-    /// Runs a job on a connection in a blocking thread, once the gate permits.
+    /// Runs a job that may change the data on a connection in a blocking thread, once the gate permits.
     pub(super) async fn work<T, E>(
         &self,
         cancel: &CancellationToken,
@@ -117,9 +164,77 @@ impl Engine {
         T: Send + 'static,
         E: From<Failure> + Send + 'static,
     {
+        self.work_to(Intent::Change, cancel, company, job).await
+    }
+
+    /// Runs a job as [`work`](Self::work) does, with another effect on the data.
+    pub(super) async fn work_to<T, E>(
+        &self,
+        intent: Intent,
+        cancel: &CancellationToken,
+        company: Company,
+        job: impl FnOnce(&Work<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Failure> + Send + 'static,
+    {
         self.be_open(cancel).await?;
+        // Before the gate: whoever waits for it must not hold up work that wants to be alone.
+        let turn = self.writer_turn(intent, cancel).await?;
         let pass = self.enter(cancel, company).await?;
+        let this = self.clone();
+        let job = move |work: &Work<'_>| {
+            let _turn = turn;
+            this.prepare(work, intent)?;
+            job(work)
+        };
         self.work_with(pass, Running::start(cancel, None), job).await
+    }
+
+    /// Waits until no other work of this engine writes to its lake. Reading does not wait, nor work in a file.
+    pub(super) async fn writer_turn(
+        &self,
+        intent: Intent,
+        cancel: &CancellationToken,
+    ) -> Result<Option<WriterTurn>, Failure> {
+        match self.lake().filter(|_| intent != Intent::Read) {
+            Some(lake) => lake.writer(cancel).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the lake before a change, unless this engine holds it, and reads the names if somebody else changed the lake.
+    pub(super) fn prepare(&self, work: &Work<'_>, intent: Intent) -> Result<(), Failure> {
+        let Some(lake) = self.lake().filter(|_| intent != Intent::Read) else {
+            return Ok(());
+        };
+        let connection = work.connection();
+        if intent == Intent::Change {
+            lake.take_if_due(connection).map_err(|stop| work.stopped(stop))?;
+        }
+        let moved = lake.has_moved(connection).map_err(|raw| work.fail(&raw, None))?;
+        if moved {
+            self.parts.sharing.count_change();
+            self.read_names(work)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if a change that failed may be tried again, after which the names are those of the lake as it is now.
+    pub(super) fn tries_again(
+        &self,
+        work: &Work<'_>,
+        failure: &Failure,
+        tries: &mut u32,
+    ) -> Result<bool, Failure> {
+        if !lake::is_conflict(failure) || *tries >= lake::MOST_TRIES {
+            return Ok(false);
+        }
+        *tries += 1;
+        work.resume_interrupts();
+        self.prepare(work, Intent::Change)?;
+        Ok(true)
     }
 
     /// Runs a job with an already acquired pass through the gate. Dropping the future interrupts the job.
@@ -163,7 +278,9 @@ impl Engine {
     ) -> Result<T, E> {
         let _finished = Finished(running);
         let connection = self.checkout()?;
-        let work = Work::new(&connection, running).confined(self.options());
+        let work = Work::new(&connection, running)
+            .confined(self.options())
+            .in_lake(self.lake());
         running.arm(connection.interrupt());
         let done = job(&work);
         // The connection's next work is another's.

@@ -123,7 +123,7 @@ struct EngineSettings {
 impl EngineSettings {
     fn now(engine: &Engine) -> Result<Self, Failure> {
         let connection = engine.bare_connection()?;
-        Self::seen_by(&Work::uninterrupted(&connection))
+        Self::seen_by(&Work::uninterrupted(&connection).in_lake(engine.lake()))
     }
 
     fn seen_by(work: &Work<'_>) -> Result<Self, Failure> {
@@ -153,7 +153,7 @@ impl EngineSettings {
     /// Restores the settings that have changed since. Applies created and removed objects to the known names.
     fn restore(&self, engine: &Engine) -> Result<(), Failure> {
         let connection = engine.bare_connection()?;
-        let work = Work::uninterrupted(&connection);
+        let work = Work::uninterrupted(&connection).in_lake(engine.lake());
         let now = Self::seen_by(&work)?;
         for (name, value) in &self.settings {
             if now.settings.get(name).is_some_and(|now| now != value) {

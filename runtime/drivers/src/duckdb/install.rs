@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::gate::Company;
 use crate::olap::Failure;
 
@@ -31,7 +31,9 @@ pub(super) async fn install_for(engine: &Engine, failure: &mut Failure, cancel: 
     }
     let sql = format!("INSTALL {}", DuckDb.name(extension));
     let installed = engine
-        .work(cancel, Company::Others, move |work| work.run(&sql, &[]))
+        .work_to(Intent::Read, cancel, Company::Others, move |work| {
+            work.run(&sql, &[])
+        })
         .await;
     match installed {
         Ok(_) => {

@@ -8,32 +8,31 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::engine::Engine;
-use super::guarantees::GUARANTEES;
-use super::{build, check, drop, export, proof, query, rename};
+use super::{build, check, drop, export, query, rename};
 #[cfg(feature = "arrow")]
 use crate::olap::{Batches, Batching};
 use crate::olap::{
     Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
-    Guarantees, Guard, Migrations, Object, Olap, Output, Partitions, Query, QueryError, Rename, RenameError,
-    Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+    Guarantees, Guard, Migrations, Object, Olap, Output, Part, Partitions, Query, QueryError, Rename,
+    RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
 };
 
 impl Olap for Engine {
     fn guarantees(&self) -> Guarantees {
-        GUARANTEES
+        self.guarantees()
     }
 
     fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         self.open(cancel).boxed()
     }
 
-    /// Opens the file, whose lock keeps every other process out.
-    fn take<'a>(&'a self, _epoch: u64, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
-        self.open(cancel).boxed()
+    /// Opens the file, whose lock keeps every other process out, or writes the epoch into the lake.
+    fn take<'a>(&'a self, epoch: u64, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
+        self.take(epoch, cancel).boxed()
     }
 
     fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>> {
-        async { proof::stamp(&self.options().path) }.boxed()
+        self.stamp().boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>> {
@@ -53,8 +52,9 @@ impl Olap for Engine {
     }
 
     fn changes(&self) -> Option<u64> {
-        // Others may change a file that is not held.
-        self.is_open().then(|| self.parts.changes.number())?
+        // Others may change a file that is not held, and a lake at any time.
+        let is_ours = self.lake().is_none() && self.is_open();
+        is_ours.then(|| self.parts.changes.number())?
     }
 
     /// Builds outputs concurrently, so that brief ones come to share a transaction.
@@ -139,35 +139,35 @@ impl Olap for Engine {
     }
 
     fn hooks(&self) -> Result<(), Failure> {
-        Ok(())
+        self.has(Part::Hooks, "statements around builds").map(drop)
     }
 
     fn partitions(&self) -> Result<&dyn Partitions, Failure> {
-        Ok(self)
+        Ok(self.has(Part::Partitions, "stages of partitions")?)
     }
 
     fn trash(&self) -> Result<&dyn Trash, Failure> {
-        Ok(self)
+        Ok(self.has(Part::Trash, "trash")?)
     }
 
     fn migrations(&self) -> Result<&dyn Migrations, Failure> {
-        Ok(self)
+        Ok(self.has(Part::Migrations, "migrations")?)
     }
 
     fn databases(&self) -> Result<&dyn Databases, Failure> {
-        Ok(self)
+        Ok(self.has(Part::Databases, "databases of other systems")?)
     }
 
     fn elsewhere(&self) -> Result<&dyn Elsewhere, Failure> {
-        Ok(self)
+        Ok(self.has(Part::Elsewhere, "outputs in other places")?)
     }
 
     fn tested_rows(&self) -> Result<&dyn TestedRows, Failure> {
-        Ok(self)
+        Ok(self.has(Part::KeptRows, "kept rows of tests")?)
     }
 
     fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {
-        Ok(self)
+        Ok(self.has(Part::Upkeep, "file of its own")?)
     }
 }
 

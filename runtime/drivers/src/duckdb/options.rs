@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::home::Home;
 use crate::olap::Access;
 use crate::sandbox::{Sandbox, WorkingFolder};
 use crate::shares::{MemoryShare, Share};
@@ -11,8 +12,10 @@ use crate::shares::{MemoryShare, Share};
 /// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Path of the database file.
+    /// Path of the database file. In a lake nothing lies there.
     pub path: PathBuf,
+    /// Place of the data: the file, or a lake.
+    pub home: Home,
     /// Access to the file: read-write or read-only.
     pub access: Access,
     /// Base folder of relative paths in SQL.
@@ -58,6 +61,7 @@ impl Options {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self {
             path,
+            home: Home::File,
             access: Access::default(),
             root: root.into(),
             temp_directory: temp_directory.into(),

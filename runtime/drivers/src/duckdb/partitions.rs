@@ -15,12 +15,12 @@ use uuid::Uuid;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::columns::Column;
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::failure::not_one;
 use super::gate::Company;
 use super::hooks;
 use super::names::Edit;
-use super::schema::count;
+use super::schema::{self, count};
 use super::step::{self, Staged};
 use super::sys::{ColumnValue, Param};
 use super::transaction::Work;
@@ -42,8 +42,10 @@ impl Partitions for Engine {
         uid: Uuid,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>> {
-        self.work(cancel, Company::Others, move |work| read_runs(work, uid))
-            .boxed()
+        self.work_to(Intent::Read, cancel, Company::Others, move |work| {
+            read_runs(work, uid)
+        })
+        .boxed()
     }
 
     fn stage<'a>(
@@ -92,7 +94,11 @@ impl Partitions for Engine {
 /// Returns the latest note of each partition, by number.
 fn read_runs(work: &Work<'_>, uid: Uuid) -> Result<Vec<PartitionRun>, Failure> {
     // A file that is read only may be older than the table.
-    if count(&work.run(KNOWN, &[])?) != Some(1) {
+    let known = match work.lake() {
+        Some(_) => schema::is_set_up(work)?,
+        None => count(&work.run(KNOWN, &[])?) == Some(1),
+    };
+    if !known {
         return Ok(Vec::new());
     }
     let rows = work.run(
@@ -240,10 +246,15 @@ fn unstage(work: &Work<'_>, step: &StageStep) -> Result<(), Failure> {
 }
 
 fn stands(work: &Work<'_>, uid: Uuid) -> Result<bool, Failure> {
+    let table = format!("stage_{}", uid.simple());
+    if let Some(lake) = work.lake() {
+        let tables = lake.own_tables(work.connection());
+        return Ok(tables.map_err(|raw| work.fail(&raw, None))?.contains(&table));
+    }
     let rows = work.run(
         "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
          AND schema_name = '_watershed' AND table_name = ?",
-        &[Param::Text(&format!("stage_{}", uid.simple()))],
+        &[Param::Text(&table)],
     )?;
     Ok(count(&rows) == Some(1))
 }

@@ -10,6 +10,8 @@ use watershed_locks::Unpoisoned;
 
 use super::confine::confine;
 use super::failure::classify_open;
+use super::home::Home;
+use super::lake::{self, Lake};
 use super::options::Options;
 use super::sys::{Connection, Database, RawError};
 use crate::olap::{Access, Failure, OpenError, Value};
@@ -35,6 +37,8 @@ enum State {
 /// The state of an open file.
 pub(super) struct Open {
     database: Arc<Database>,
+    /// The catalog in which connections look up names; none for the file itself.
+    uses: Option<&'static str>,
     idle: Vec<Connection>,
     /// Memory limit in bytes; none if unknown.
     memory_limit: Option<u64>,
@@ -83,7 +87,7 @@ impl Pool {
             State::Open(file) => {
                 return Ok(match file.idle.pop() {
                     Some(connection) => Checkout::Idle(connection),
-                    None => Checkout::New(connect(&file.database, path)?),
+                    None => Checkout::New(file.connect(path)?),
                 });
             }
             State::Unopened => {}
@@ -105,7 +109,7 @@ impl Pool {
     /// Opens an uninitialised connection to the open file, which sees only global settings.
     pub(super) fn bare_connection(&self, path: &Path) -> Result<Connection, Failure> {
         match &*self.state() {
-            State::Open(file) => Ok(connect(&file.database, path)?),
+            State::Open(file) => Ok(file.connect(path)?),
             State::Unopened | State::Closed => Err(Failure::Closed),
         }
     }
@@ -127,7 +131,7 @@ impl Pool {
         };
         if file.idle.is_empty() {
             // Each was spent.
-            file.idle.extend(connect(&file.database, path).ok());
+            file.idle.extend(file.connect(path).ok());
         }
         let done = before(file.idle.first());
         *state = State::Unopened;
@@ -156,13 +160,37 @@ impl Pool {
     }
 }
 
-/// Opens the file and applies settings that can't be changed later.
-pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
-    let path = &options.path;
-    if options.access == Access::ReadOnly && !path.exists() {
-        return Err(OpenError::Missing { path: path.clone() });
+impl Open {
+    fn connect(&self, path: &Path) -> Result<Connection, OpenError> {
+        let connection = connect(&self.database, path)?;
+        if let Some(catalog) = self.uses {
+            let used = connection.run(&format!("USE {catalog}"), &[]).map(drop);
+            used.map_err(|raw| classify_open(&raw, path))?;
+        }
+        Ok(connection)
     }
-    let database = open_file(options)?;
+}
+
+/// Opens the file, or attaches the lake to an engine in memory.
+pub(super) fn open(options: &Options, lake: Option<&Lake>) -> Result<(Open, Connection), Failure> {
+    let Some(lake) = lake else {
+        return Ok(open_with(options, || open_file(options))?);
+    };
+    let path = &options.path;
+    let in_memory = || Database::open(None, &settings(options)).map_err(|raw| classify_open(&raw, path));
+    let (mut opened, connection) = open_with(options, in_memory)?;
+    lake.attach(&connection, options.access)?;
+    opened.uses = Some(lake::ALIAS);
+    Ok((opened, connection))
+}
+
+/// Opens a database and applies settings that can't be changed later.
+fn open_with(
+    options: &Options,
+    open: impl FnOnce() -> Result<Arc<Database>, OpenError>,
+) -> Result<(Open, Connection), OpenError> {
+    let path = &options.path;
+    let database = open()?;
     let connection = connect(&database, path)?;
     let run = |sql: &str| connection.run(sql, &[]).and_then(super::sys::Answer::collect);
     let said = |raw: RawError| classify_open(&raw, path);
@@ -200,6 +228,7 @@ pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
     let idle = Vec::new();
     let opened = Open {
         database,
+        uses: None,
         idle,
         memory_limit,
     };
@@ -214,6 +243,9 @@ const HEADERS: u64 = 3 * 4096;
 /// told from a damaged one.
 fn open_file(options: &Options) -> Result<Arc<Database>, OpenError> {
     let path = &options.path;
+    if options.access == Access::ReadOnly && !path.exists() {
+        return Err(OpenError::Missing { path: path.clone() });
+    }
     let open = || Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path));
     let mark = beside(path, ".making");
     if options.access == Access::ReadOnly {
@@ -279,7 +311,7 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
         // They stand in the home folder of whoever runs it.
         settings.push(("allow_persistent_secrets", "false".to_owned()));
     }
-    if options.access == Access::ReadOnly {
+    if options.access == Access::ReadOnly && options.home == Home::File {
         settings.push(("access_mode", "READ_ONLY".to_owned()));
     }
     settings.extend(
@@ -370,7 +402,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let options = Options::new(temp.path().join("main.duckdb"), temp.path());
         let (pool, path) = (Pool::default(), &options.path);
-        let take = || pool.checkout(path, || Ok(open(&options)?));
+        let take = || pool.checkout(path, || open(&options, None));
         let Ok(Checkout::First(first)) = take() else {
             panic!("the file is opened")
         };

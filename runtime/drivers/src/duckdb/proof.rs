@@ -68,6 +68,30 @@ pub(super) fn stamp(path: &Path) -> Result<Option<olap::Stamp>, Failure> {
         })
 }
 
+/// Returns the stamp of a lake whose catalog is in a file, from that file and its log; none if there is no file. A log without
+/// anything in it is none: whoever reads a catalog of SQLite makes one.
+pub(super) fn stamp_of_catalog(file: &Path) -> Result<Option<olap::Stamp>, Failure> {
+    let read = || -> io::Result<Option<olap::Stamp>> {
+        let Some(proof) = FileProof::read(file)? else {
+            return Ok(None);
+        };
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        let log = Stamp::read(Path::new(&log))?.filter(|log| log.size > 0);
+        let wal = proof.wal.or(log);
+        Ok(Some(FileProof { wal, ..proof }.to_stamp()))
+    };
+    read().map_err(|error| {
+        let (path, message) = (file.to_owned(), error.to_string());
+        Failure::Open(OpenError::Io { path, message })
+    })
+}
+
+/// Returns the stamp of a lake whose catalog a server has, from its newest snapshot.
+pub(super) fn stamp_of_snapshot(snapshot: i64) -> olap::Stamp {
+    olap::Stamp::new(format!(r#"{{"snapshot":{snapshot}}}"#))
+}
+
 impl Stamp {
     /// Reads the stamp of a file; `None` if the file does not exist.
     ///

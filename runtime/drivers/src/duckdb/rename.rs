@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::failure::is_of_dependents;
 use super::failures;
 use super::gate::Company;
@@ -135,8 +135,17 @@ async fn try_rename(
     engine
         .work(cancel, Company::Others, move |work| {
             let _claim = claim;
-            let plan = RenamePlan::new(&this.names(), &rename)?;
-            let renamed = work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes))?;
+            let mut tries = 1;
+            let (plan, renamed) = loop {
+                let plan = RenamePlan::new(&this.names(), &rename)?;
+                let renamed =
+                    work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes));
+                match renamed {
+                    Ok(renamed) => break (plan, renamed),
+                    Err(RenameError::Failed(failure)) if this.tries_again(work, &failure, &mut tries)? => {}
+                    Err(error) => return Err(error),
+                }
+            };
             let mut edits = plan.edits();
             edits.extend(rename.record.is_some().then_some(Edit::Recorded(rename.uid)));
             this.parts.names.apply(edits);
@@ -201,7 +210,7 @@ pub(super) async fn retag(
 pub(super) async fn outputs(engine: &Engine, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
     let this = engine.clone();
     engine
-        .work(cancel, Company::Others, move |work| {
+        .work_to(Intent::List, cancel, Company::Others, move |work| {
             work.reading(|| {
                 let known = this
                     .names()

@@ -2,6 +2,9 @@
 //!
 //! A record belongs to a build: it counts as long as the tag of an output names that build. Tag and record are
 //! written in one transaction, so an output whose tag has no record was made by nobody of ours.
+//!
+//! In a lake records are appended, each with a number, and the one with an owner's highest number counts; one without content
+//! says that there is none, and has the epoch in place of a number of rows. A row that is appended never conflicts with others, but with a take of the lake.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +12,7 @@ use uuid::Uuid;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
+use super::lake::Named;
 use super::names::{Entry, Names, Noted};
 use super::sys::{ColumnValue, Param};
 use super::transaction::Work;
@@ -17,11 +21,15 @@ use crate::olap::{Failure, Location, Output, OutputKind, Tag, Value, is_in_trash
 /// Name of the table with the records.
 const RECORDS: &str = "records";
 
-/// Statements that create the schema of our own tables.
-const SETUP: [&str; 6] = [
+/// Statements that create our schema, and the records of a file.
+const SETUP: [&str; 2] = [
     "CREATE SCHEMA IF NOT EXISTS _watershed",
     "CREATE TABLE IF NOT EXISTS _watershed.records \
      (uid UUID NOT NULL, build UUID NOT NULL, row_count BIGINT, record BLOB NOT NULL)",
+];
+
+/// Statements that create our other tables.
+const TABLES: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS _watershed.partitions \
      (uid UUID NOT NULL, key VARCHAR NOT NULL, data VARCHAR NOT NULL, watermark VARCHAR, phase VARCHAR NOT NULL, \
       stage VARCHAR NOT NULL, number UBIGINT NOT NULL, at_ms BIGINT NOT NULL, took_ms UBIGINT NOT NULL, \
@@ -44,11 +52,49 @@ const OBJECTS: &str = "\
 
 /// Creates our schema if it is missing.
 pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
-    SETUP.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
+    match work.lake() {
+        Some(lake) => lake.set_up(work.connection(), &TABLES),
+        None => {
+            let all = SETUP.iter().chain(&TABLES);
+            all.into_iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
+        }
+    }
+}
+
+/// Returns true if our tables are in the lake of a reader; a file has them where it is asked.
+pub(super) fn is_set_up(work: &Work<'_>) -> Result<bool, Failure> {
+    let there = work.lake().map(|lake| lake.is_set_up(work.connection()));
+    there.unwrap_or(Ok(true)).map_err(|raw| work.fail(&raw, None))
+}
+
+/// Returns the records that count, as SQL.
+fn records(work: &Work<'_>) -> &'static str {
+    match work.lake() {
+        None => "_watershed.records",
+        Some(_) => {
+            "(SELECT * FROM (SELECT * FROM _watershed.records \
+             QUALIFY row_number() OVER (PARTITION BY uid ORDER BY number DESC) = 1) WHERE record IS NOT NULL)"
+        }
+    }
 }
 
 /// Returns all objects in the schema of outputs, except the trash.
 pub(super) fn read_entries(work: &Work<'_>) -> Result<Vec<Entry>, Failure> {
+    if let Some(lake) = work.lake() {
+        let named = lake.snapshot(work.connection()).and_then(|snapshot| {
+            let all = lake.objects(work.connection(), snapshot)?;
+            Ok(all.into_iter().filter(|it| !is_in_trash(&it.name)))
+        });
+        let entry = |it: Named| Entry {
+            name: it.name,
+            kind: match it.is_view {
+                true => OutputKind::View,
+                false => OutputKind::Table,
+            },
+            tag: it.comment.as_deref().and_then(Tag::parse),
+        };
+        return Ok(named.map_err(|raw| work.fail(&raw, None))?.map(entry).collect());
+    }
     let rows = work.run(OBJECTS, &[])?;
     Ok(rows
         .into_iter()
@@ -105,8 +151,7 @@ pub(super) fn write_record(work: &Work<'_>, left: Left<'_>) -> Result<(), Failur
         tag, rows, record, ..
     } = left;
     match left.before {
-        Before::Nothing => append_records(work, &[left]),
-        Before::Record => {
+        Before::Record if work.lake().is_none() => {
             let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
             let rows = rows.map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
             let update = format!(
@@ -115,6 +160,7 @@ pub(super) fn write_record(work: &Work<'_>, left: Left<'_>) -> Result<(), Failur
             let params = [Param::Text(&build), Param::Blob(record), Param::Text(&uid)];
             work.run(&update, &params).map(drop)
         }
+        Before::Nothing | Before::Record => append_records(work, &[left]),
     }
 }
 
@@ -126,7 +172,7 @@ pub(super) fn write_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Fai
     }
     let known = all.iter().filter(|left| left.before == Before::Record);
     let known: Vec<String> = known.map(|left| format!("'{}'", left.tag.uid)).collect();
-    if !known.is_empty() {
+    if !known.is_empty() && work.lake().is_none() {
         let delete = format!(
             "DELETE FROM _watershed.records WHERE uid IN ({})",
             known.join(", ")
@@ -141,7 +187,7 @@ fn append_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Failure> {
         .iter()
         .map(|left| (left.tag.uid.to_string(), left.tag.build.to_string()))
         .collect();
-    let rows: Vec<[ColumnValue<'_>; 4]> = all
+    let rows: Vec<[ColumnValue<'_>; 5]> = all
         .iter()
         .zip(&ids)
         .map(|(left, (uid, build))| {
@@ -150,10 +196,13 @@ fn append_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Failure> {
                 ColumnValue::Text(build),
                 ColumnValue::number(left.rows),
                 ColumnValue::Blob(left.record),
+                ColumnValue::Number(work.next_number()),
             ]
         })
         .collect();
-    work.append(RECORDS, rows.iter().map(<[_; 4]>::as_slice))
+    // Those of a file have no number.
+    let columns = 4 + usize::from(work.lake().is_some());
+    work.append(RECORDS, rows.iter().filter_map(|row| row.get(..columns)))
 }
 
 /// The record of an owner before a build.
@@ -177,15 +226,15 @@ impl Before {
 /// Returns the owners of records and of notes of partitions.
 pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     let owners = |table: &str| -> Result<BTreeSet<Uuid>, Failure> {
-        let rows = work.run(&format!("SELECT DISTINCT uid FROM _watershed.{table}"), &[])?;
+        let rows = work.run(&format!("SELECT DISTINCT uid FROM {table}"), &[])?;
         let uids = rows.into_iter().flatten();
         Ok(uids
             .filter_map(|uid| Uuid::try_parse(&uid.to_string()).ok())
             .collect())
     };
     Ok(Noted {
-        recorded: owners("records")?,
-        partitioned: owners("partitions")?,
+        recorded: owners(records(work))?,
+        partitioned: owners("_watershed.partitions")?,
         trash: Vec::new(),
     })
 }
@@ -193,8 +242,9 @@ pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
 /// Returns the number of rows that a build wrote, from its record.
 pub(super) fn read_rows(work: &Work<'_>, tag: Tag) -> Result<Option<u64>, Failure> {
     let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
-    let sql = "SELECT row_count FROM _watershed.records WHERE uid = ? AND build = ?";
-    Ok(count(&work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?))
+    let records = records(work);
+    let sql = format!("SELECT row_count FROM {records} WHERE uid = ? AND build = ?");
+    Ok(count(&work.run(&sql, &[Param::Text(&uid), Param::Text(&build)])?))
 }
 
 /// The number of rows that a build wrote, and its record.
@@ -211,7 +261,10 @@ pub(super) fn read_records(work: &Work<'_>, tags: &[Tag]) -> Result<BTreeMap<Tag
 
 fn select_records(work: &Work<'_>, condition: &str) -> Result<BTreeMap<Tag, Recorded>, Failure> {
     let rows = work.run(
-        &format!("SELECT uid, build, row_count, record FROM _watershed.records {condition}"),
+        &format!(
+            "SELECT uid, build, row_count, record FROM {} {condition}",
+            records(work)
+        ),
         &[],
     )?;
     let id = |value: Value| Uuid::try_parse(&value.to_string()).ok();
@@ -230,6 +283,17 @@ fn select_records(work: &Work<'_>, condition: &str) -> Result<BTreeMap<Tag, Reco
 
 /// Deletes the record of an owner.
 pub(super) fn delete_record(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
+    if let Some(lake) = work.lake() {
+        let uid = uid.to_string();
+        let row = [
+            ColumnValue::Text(&uid),
+            ColumnValue::Text(&uid),
+            ColumnValue::number(lake.epoch()),
+            ColumnValue::Null,
+            ColumnValue::Number(work.next_number()),
+        ];
+        return work.append(RECORDS, [row.as_slice()]);
+    }
     work.run(
         "DELETE FROM _watershed.records WHERE uid = ?",
         &[Param::Text(&uid.to_string())],

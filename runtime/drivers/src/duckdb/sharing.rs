@@ -181,7 +181,8 @@ impl Sharing {
         Waiting(self)
     }
 
-    fn count_change(&self) {
+    /// Counts a change of the data by somebody else.
+    pub(super) fn count_change(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 

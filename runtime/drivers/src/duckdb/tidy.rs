@@ -105,6 +105,11 @@ fn write_size(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {
 
 /// Returns the used bytes of the whole file. If they fit into the trash's limit, so does the trash.
 fn used(work: &Work<'_>) -> Result<u64, Failure> {
+    if let Some(lake) = work.lake() {
+        return lake
+            .bytes(work.connection(), None)
+            .map_err(|raw| work.fail(&raw, None));
+    }
     let rows = work.run(
         "SELECT (used_blocks * block_size)::BIGINT FROM pragma_database_size() \
          WHERE database_name = current_database()",

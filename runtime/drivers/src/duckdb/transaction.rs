@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::confine;
 use super::failure::{Aftermath, Source, classify};
+use super::lake::{self, Begun, Lake, Stop};
 use super::options::Options;
 use super::running::Running;
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
@@ -23,6 +24,10 @@ pub(super) struct Work<'a> {
     working_folder: Option<&'a WorkingFolder>,
     /// The folders to which the engine is confined, if it is.
     sandbox: Option<&'a Sandbox>,
+    /// The lake in which the engine builds; none for a file.
+    lake: Option<&'a Lake>,
+    /// Number of the next record in the open transaction of a lake.
+    next_number: Cell<i64>,
 }
 
 impl<'a> Work<'a> {
@@ -34,6 +39,8 @@ impl<'a> Work<'a> {
             aftermath: Cell::new(Aftermath::Usable),
             working_folder: None,
             sandbox: None,
+            lake: None,
+            next_number: Cell::new(0),
         }
     }
 
@@ -45,7 +52,33 @@ impl<'a> Work<'a> {
             aftermath: Cell::new(Aftermath::Usable),
             working_folder: None,
             sandbox: None,
+            lake: None,
+            next_number: Cell::new(0),
         }
+    }
+
+    /// Has changes made in a lake.
+    pub(super) fn in_lake(mut self, lake: Option<&'a Lake>) -> Self {
+        self.lake = lake;
+        self
+    }
+
+    /// Makes this work a part of other work's transaction.
+    pub(super) fn in_transaction_of(mut self, whole: &'a Work<'_>) -> Self {
+        self.lake = whole.lake;
+        self
+    }
+
+    /// Returns the lake in which the engine builds; none for a file.
+    pub(super) fn lake(&self) -> Option<&'a Lake> {
+        self.lake
+    }
+
+    /// Returns the number of another record in the open transaction of a lake.
+    pub(super) fn next_number(&self) -> i64 {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        number
     }
 
     /// Has the folder that the process works in cleared behind each statement of an author.
@@ -107,7 +140,10 @@ impl<'a> Work<'a> {
         rows: impl IntoIterator<Item = &'r [ColumnValue<'r>]>,
     ) -> Result<(), Failure> {
         self.check_cancelled()?;
-        let appended = self.connection.append(("_watershed", table), rows);
+        let appended = match self.lake {
+            None => self.connection.append(("_watershed", table), rows),
+            Some(_) => lake::append(self.connection, table, rows),
+        };
         appended.map_err(|raw| self.fail(&raw, None))
     }
 
@@ -183,6 +219,12 @@ impl<'a> Work<'a> {
         if aftermath == Aftermath::Broken {
             self.aftermath.set(Aftermath::Broken);
         }
+        if let Some(lake) = self.lake
+            && let Some(failure) = lake.lost(&failure)
+        {
+            self.aftermath.set(Aftermath::Broken);
+            return failure;
+        }
         match (failure, self.connection.path()) {
             (Failure::DiskFull { message }, Some(path)) => disk_full(message, path),
             (Failure::Open(OpenError::Damaged { message, .. }), Some(path)) => {
@@ -200,7 +242,28 @@ impl<'a> Work<'a> {
         points: Around,
         body: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
+        self.transaction_in(self.lake, points, body)
+    }
+
+    /// Runs `body` in a transaction as [`transaction`](Self::transaction) does, which changes another database than the
+    /// engine's own.
+    pub(super) fn transaction_elsewhere<T, E: From<Failure>>(
+        &self,
+        points: Around,
+        body: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.transaction_in(None, points, body)
+    }
+
+    fn transaction_in<T, E: From<Failure>>(
+        &self,
+        lake: Option<&Lake>,
+        points: Around,
+        body: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         self.run("BEGIN TRANSACTION", &[])?;
+        let begun = lake.map(|lake| self.begin_in(lake)).transpose();
+        let begun = begun.inspect_err(|_| self.roll_back())?;
         let done = body().and_then(|value| {
             self.check_cancelled()?;
             Ok(value)
@@ -209,10 +272,19 @@ impl<'a> Work<'a> {
             Ok(value) => {
                 self.hold_interrupts();
                 crash::point(points.before);
-                self.connection
-                    .run("COMMIT", &[])
-                    .map_err(|raw| self.fail(&raw, None))
-                    .inspect_err(|_| self.roll_back())?;
+                match (lake, begun) {
+                    (Some(lake), Some(begun)) => {
+                        let is_recorded = self.next_number.get() > begun.first_number();
+                        let ended = lake.commit(self.connection, begun, is_recorded);
+                        ended.map_err(|stop| self.stopped(stop))?;
+                    }
+                    _ => {
+                        let ended = self.connection.run("COMMIT", &[]);
+                        ended
+                            .map_err(|raw| self.fail(&raw, None))
+                            .inspect_err(|_| self.roll_back())?;
+                    }
+                }
                 crash::point(points.after);
                 Ok(value)
             }
@@ -221,6 +293,20 @@ impl<'a> Work<'a> {
                 Err(error)
             }
         }
+    }
+
+    fn begin_in(&self, lake: &Lake) -> Result<Begun, Failure> {
+        let begun = lake.begin(self.connection).map_err(|stop| self.stopped(stop))?;
+        self.next_number.set(begun.first_number());
+        Ok(begun)
+    }
+
+    /// Returns the failure for which a lake did not do what it was asked to.
+    pub(super) fn stopped(&self, stop: Stop) -> Failure {
+        if matches!(stop, Stop::Unknown(_)) {
+            self.aftermath.set(Aftermath::Broken);
+        }
+        stop.into_failure(|raw| self.fail(raw, None))
     }
 
     /// Runs `body` in a read-only transaction, so that its statements see one state of the file.

@@ -7,6 +7,7 @@
 //! 1. A table whose name is one of the trash is no output, whatever its tag says.
 //! 2. What is known in [`Names`](super::names::Names) stands in both tables of the engine.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -23,9 +24,12 @@ use crate::olap::{Failure, Tag, Thrown, Trashed, Value, trash_table};
 const IS_THERE: &str = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'trash'";
 
-/// Query for all trashed outputs whose table exists; `doctor` handles the others.
-const ALL: &str = "SELECT build, uid, name, why, at_ms, row_count, size_bytes, protected, record \
-    FROM _watershed.trash WHERE '_watershed_trash_' || replace(build::VARCHAR, '-', '') IN \
+/// Query for all notes of the trash.
+const ROWS: &str = "SELECT build, uid, name, why, at_ms, row_count, size_bytes, protected, record \
+    FROM _watershed.trash";
+
+/// Condition for those whose table exists; `doctor` handles the others.
+const OF_TABLES: &str = " WHERE '_watershed_trash_' || replace(build::VARCHAR, '-', '') IN \
     (SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main') \
     ORDER BY at_ms, build";
 
@@ -113,18 +117,40 @@ pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     })
 }
 
+fn is_there(work: &Work<'_>) -> Result<bool, Failure> {
+    match work.lake() {
+        Some(_) => schema::is_set_up(work),
+        None => Ok(!work.run(IS_THERE, &[])?.is_empty()),
+    }
+}
+
 /// Returns all outputs in the trash; none if the file is older than the trash.
 pub(super) fn read(work: &Work<'_>) -> Result<Vec<Trashed>, Failure> {
-    if work.run(IS_THERE, &[])?.is_empty() {
+    if !is_there(work)? {
         return Ok(Vec::new());
     }
-    let rows = work.run(ALL, &[])?;
+    if let Some(lake) = work.lake() {
+        let objects = lake
+            .snapshot(work.connection())
+            .and_then(|snapshot| lake.objects(work.connection(), snapshot));
+        let tables: BTreeSet<String> = objects
+            .map_err(|raw| work.fail(&raw, None))?
+            .into_iter()
+            .map(|it| it.name)
+            .collect();
+        let rows = work.run(&format!("{ROWS} ORDER BY at_ms, build"), &[])?;
+        let all = rows.into_iter().filter_map(from_row);
+        return Ok(all
+            .filter(|it| tables.contains(&trash_table(it.tag.build)))
+            .collect());
+    }
+    let rows = work.run(&format!("{ROWS}{OF_TABLES}"), &[])?;
     Ok(rows.into_iter().filter_map(from_row).collect())
 }
 
 /// Returns the builds in the notes of the trash, with the former names of their outputs.
 pub(super) fn builds(work: &Work<'_>) -> Result<Vec<(Uuid, String)>, Failure> {
-    if work.run(IS_THERE, &[])?.is_empty() {
+    if !is_there(work)? {
         return Ok(Vec::new());
     }
     let rows = work.run(
@@ -178,6 +204,10 @@ fn from_row(row: Vec<Value>) -> Option<Trashed> {
 
 /// Returns the size of a table in the file in bytes. Rows that are only in the log count uncompressed.
 pub(super) fn measure(work: &Work<'_>, table: &str) -> Result<u64, Failure> {
+    if let Some(lake) = work.lake() {
+        let bytes = lake.bytes(work.connection(), Some(table));
+        return bytes.map_err(|raw| work.fail(&raw, None));
+    }
     let sql = format!(
         "SELECT (coalesce(count(DISTINCT block_id) FILTER (persistent), 0) \
          * (SELECT max(block_size) FROM pragma_database_size() WHERE database_name = current_database()) \

@@ -6,9 +6,10 @@ use tokio_util::sync::CancellationToken;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::attach::attached;
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::gate::Company;
 use super::install::{MOST_EXTENSIONS, install_for};
+use super::lake::{self, Held};
 use super::schema::{self, qualified};
 use super::transaction::Work;
 use crate::crash::around;
@@ -16,9 +17,6 @@ use crate::olap::{Attached, DropTable, Failure, System, TableError, TableName, T
 
 /// Prefixes of types that other systems do not have.
 const UNKNOWN_ELSEWHERE: [&str; 6] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS", "TIME_NS"];
-
-/// Prefixes of types that a lake does not have, alone or inside another type.
-const UNKNOWN_IN_LAKES: [&str; 4] = ["ENUM(", "UNION(", "BIT", "BIGNUM"];
 
 /// Writes the rows of an output into a table of another database.
 pub(super) async fn write_table(
@@ -46,11 +44,11 @@ async fn try_to_write(
 ) -> Result<Option<u64>, TableError> {
     let job = job.clone();
     engine
-        .work(cancel, Company::Others, move |work| {
+        .work_to(Intent::Read, cancel, Company::Others, move |work| {
             let databases = [job.database.clone()];
             attached(work, &databases, || {
                 let columns = columns(work, &job)?;
-                work.transaction(around!("table"), || write(work, &job, &columns))
+                work.transaction_elsewhere(around!("table"), || write(work, &job, &columns))
             })
             .map_err(|error| hidden(&job.database, error))
         })
@@ -65,10 +63,10 @@ pub(super) async fn drop_table(
 ) -> Result<bool, TableError> {
     let job = job.clone();
     engine
-        .work(cancel, Company::Others, move |work| {
+        .work_to(Intent::Read, cancel, Company::Others, move |work| {
             let databases = [job.database.clone()];
             attached(work, &databases, || {
-                work.transaction(around!("table"), || {
+                work.transaction_elsewhere(around!("table"), || {
                     let place = Place::new(&job.database, &job.name);
                     match place.look(work)? {
                         None => Ok(false),
@@ -140,23 +138,12 @@ fn cast_of_server(data_type: &str) -> Cast {
     }
 }
 
-/// Returns the conversion of a column for a lake, whose files have neither enums nor fixed-size arrays.
+/// Returns the conversion of a column for a lake.
 fn cast_of_lake(data_type: &str) -> Cast {
-    if data_type.starts_with("ENUM(") && !data_type.ends_with(']') {
-        return Cast::To("VARCHAR".to_owned());
-    }
-    let array = data_type.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
-    if let Some((item, length)) = array.filter(|(_, length)| !length.is_empty()) {
-        let is_plain = length.bytes().all(|byte| byte.is_ascii_digit()) && cast_of_lake(item) == Cast::None;
-        return match is_plain {
-            true => Cast::To(format!("{item}[]")),
-            false => Cast::Unknown,
-        };
-    }
-    let has = |unknown: &&str| data_type.starts_with(*unknown) || data_type.contains(&format!(" {unknown}"));
-    match UNKNOWN_IN_LAKES.iter().any(has) {
-        true => Cast::Unknown,
-        false => Cast::None,
+    match lake::held(data_type) {
+        Held::Same => Cast::None,
+        Held::As(other) => Cast::To(other),
+        Held::No => Cast::Unknown,
     }
 }
 
@@ -359,27 +346,5 @@ fn hidden(database: &Attached, error: TableError) -> TableError {
             TableError::Failed(Failure::Sql(error))
         }
         error => error,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lake_takes_lists_for_arrays_and_texts_for_enumerations() {
-        for (data_type, cast) in [
-            ("HUGEINT", Cast::None),
-            ("STRUCT(a INTEGER, b VARCHAR[])", Cast::None),
-            ("ENUM('a', 'b')", Cast::To("VARCHAR".into())),
-            ("INTEGER[3]", Cast::To("INTEGER[]".into())),
-            ("INTEGER[3][2]", Cast::Unknown),
-            ("ENUM('a')[]", Cast::Unknown),
-            ("STRUCT(a ENUM('x'))", Cast::Unknown),
-            ("MAP(VARCHAR, UNION(a INTEGER))", Cast::Unknown),
-            ("BIT", Cast::Unknown),
-        ] {
-            assert_eq!(cast_of_lake(data_type), cast, "{data_type}");
-        }
     }
 }

@@ -105,6 +105,10 @@ pub enum DatabaseCause {
     NoSnapshot,
     /// The lake's files are at another path than stated.
     DataPath,
+    /// The lake is that of another project.
+    Taken,
+    /// The lake's catalog may only be read.
+    ReadOnly,
     /// Any other cause.
     Other,
 }
@@ -123,6 +127,8 @@ impl DatabaseError {
             DatabaseCause::Timeout
             | DatabaseCause::LakeVersion
             | DatabaseCause::DataPath
+            | DatabaseCause::Taken
+            | DatabaseCause::ReadOnly
             | DatabaseCause::Other => "connection-failed",
         }
     }
@@ -154,6 +160,13 @@ impl DatabaseError {
             ),
             DatabaseCause::DataPath => {
                 Some("write `data_path` as the lake's catalog has it, or leave it out where rows are written")
+            }
+            DatabaseCause::Taken => Some(
+                "name another lake: each project and environment has its own, by `metadata_schema` in Postgres and by \
+                 `path` in files",
+            ),
+            DatabaseCause::ReadOnly => {
+                Some("let the connector's user write to the lake's catalog, or build models elsewhere")
             }
             DatabaseCause::Other => None,
         }

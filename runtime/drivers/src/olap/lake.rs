@@ -9,6 +9,8 @@ pub struct Lake {
     pub catalog: System,
     /// Folder or address of the data files; none for the path in the catalog.
     pub data_path: Option<String>,
+    /// Schema of the catalog's database that holds the lake; none for the database's usual schema.
+    pub schema: Option<String>,
     /// Snapshot to read; none for the newest.
     pub snapshot: Option<Snapshot>,
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BuildPlan, Made, carry_out, note};
 use crate::crash::around;
-use crate::duckdb::engine::{Engine, on_blocking_thread};
+use crate::duckdb::engine::{Engine, Intent, on_blocking_thread};
 use crate::duckdb::failure::Aftermath;
 use crate::duckdb::gate::Company;
 use crate::duckdb::known_names::Claim;
@@ -29,6 +29,7 @@ pub(super) async fn build(
     let _dropped = cancel.clone().drop_guard();
     let entered = async {
         let turn = engine.parts.gate.enter_to_build(&cancel).await?;
+        let turn = (turn, engine.writer_turn(Intent::Change, &cancel).await?);
         Ok((turn, engine.enter(&cancel, Company::Others).await?))
     };
     let make = |held, batch| {
@@ -55,7 +56,12 @@ fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
             return;
         }
     };
-    let whole = Work::uninterrupted(&connection);
+    let whole = Work::uninterrupted(&connection).in_lake(engine.lake());
+    if let Err(error) = engine.prepare(&whole, Intent::Change) {
+        tracing::debug!(%error, "no batch of builds is made");
+        let aftermath = whole.aftermath();
+        return engine.put_back(connection, aftermath);
+    }
     let (mut made, mut aftermath) = (Vec::new(), Aftermath::Usable);
     batch.begin();
     let done = whole.transaction(around!("build"), || {
@@ -97,6 +103,7 @@ fn make_each(
         let running = Running::start(&waiting.cancel, limit);
         let _finished = Finished(&running);
         let work = Work::new(connection, &running).confined(engine.options());
+        let work = work.in_transaction_of(whole);
         running.arm(connection.interrupt());
         let made = waiting.span.in_scope(|| make_one(engine, &work, &waiting.build));
         running.disarm();
@@ -108,7 +115,7 @@ fn make_each(
 
 fn make_one(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<(BuildPlan, Made), BuildError> {
     let started = Instant::now();
-    let plan = BuildPlan::new(&engine.names(), build, engine.parts.trash.keeps())?;
+    let plan = BuildPlan::new(&engine.names(), build, engine.keeps_trash())?;
     let mut made = carry_out(work, &plan, build)?;
     made.took = started.elapsed();
     Ok((plan, made))

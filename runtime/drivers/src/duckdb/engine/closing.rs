@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::proof::FileProof;
+use super::super::lake::Lake;
+use super::super::proof::{self, FileProof};
 use super::super::sys::Connection;
 use super::super::tidy::tidy_while_closing;
 use super::super::transaction::Work;
@@ -29,6 +30,12 @@ impl Engine {
             let path = &engine.options().path;
             // Another process may have written to a file that was given up.
             let left = engine.parts.sharing.left_as();
+            if let Some(lake) = engine.lake() {
+                let stamp = engine.forget_lake(lake);
+                engine.parts.pool.close();
+                crash::point("drivers::close::after");
+                return stamp;
+            }
             let closed = engine.forget_file_and(|| FileProof::read(path));
             engine.parts.pool.close();
             crash::point("drivers::close::after");
@@ -50,6 +57,21 @@ impl Engine {
         self.forget_file_and(|| ());
     }
 
+    /// Closes the lake if it is open. Returns its stamp; one that no lake has if somebody changed it unseen.
+    fn forget_lake(&self, lake: &Lake) -> Result<Option<Stamp>, Failure> {
+        let is_known = self.parts.pool.forget(&self.options().path, |connection| {
+            let moved = connection.map(|connection| lake.has_moved(connection));
+            matches!(moved, Some(Ok(false)))
+        });
+        let known = lake.known_snapshot();
+        match (is_known, lake.file(), known) {
+            (Some(false), ..) => Ok(Some(Stamp::new("changed meanwhile".to_owned()))),
+            (_, Some(file), _) => proof::stamp_of_catalog(file),
+            (_, None, Some(known)) => Ok(Some(proof::stamp_of_snapshot(known))),
+            (_, None, None) => Ok(Some(Stamp::new("never opened".to_owned()))),
+        }
+    }
+
     /// Closes the file if it is open, calling `before` after its log is written and before the lock is released. The
     /// caller holds the gate exclusively.
     fn forget_file_and<T>(&self, before: impl FnOnce() -> T) -> Option<T> {
@@ -57,6 +79,7 @@ impl Engine {
         parts.pool.forget(&parts.options.path, |connection| {
             if let Some(connection) = connection
                 && parts.options.access == Access::ReadWrite
+                && parts.lake.is_none()
             {
                 write_log(connection);
                 if tidy_while_closing(&parts.names, &parts.trash, connection) {

@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 use super::super::gate::Company;
 use super::super::names::Noted;
 use super::super::pool::{self, Open};
+use super::super::proof;
 use super::super::sys::Connection;
 use super::super::transaction::Work;
 use super::super::{schema, trash};
-use super::{Engine, on_blocking_thread};
-use crate::olap::{Access, Failure, OpenError, Session};
+use super::{Engine, Intent, on_blocking_thread};
+use crate::olap::{Access, Failure, OpenError, Session, Stamp};
 
 /// First and longest delay between two attempts to open a file that another process has open. An attempt costs a few
 /// system calls, and a person's program lets go of a file within seconds.
@@ -31,6 +32,41 @@ impl Engine {
     /// Dropping the future leaves the file open or unopened, to be opened by the next work.
     pub async fn open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         self.open_within(self.options().patience, cancel).await
+    }
+
+    /// Takes the data under a leader's epoch. A file is held by its lock, once it is open.
+    pub(in crate::duckdb) async fn take(
+        &self,
+        epoch: u64,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        match self.lake() {
+            None => self.open(cancel).await,
+            Some(lake) => {
+                lake.tell(epoch);
+                self.work(cancel, Company::Others, |_| Ok(())).await
+            }
+        }
+    }
+
+    /// Returns the stamp of the data. That of a lake whose catalog a server has takes a connection to it.
+    pub(in crate::duckdb) async fn stamp(&self) -> Result<Option<Stamp>, Failure> {
+        let Some(lake) = self.lake() else {
+            return proof::stamp(&self.options().path);
+        };
+        if let Some(file) = lake.file() {
+            return proof::stamp_of_catalog(file);
+        }
+        let (this, cancel) = (self.clone(), CancellationToken::new());
+        let newest = self.work_to(Intent::Read, &cancel, Company::Others, move |work| {
+            let newest = this.lake().map(|lake| lake.snapshot(work.connection()));
+            newest.transpose().map_err(|raw| work.fail(&raw, None))
+        });
+        match newest.await {
+            Ok(newest) => Ok(newest.map(proof::stamp_of_snapshot)),
+            Err(Failure::Open(OpenError::Missing { .. })) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Opens the file as [`open`](Self::open) does, unless it is open.
@@ -105,11 +141,11 @@ impl Engine {
         // Another process may have changed the file before.
         let _change = parts.changes.begin();
         let opening = parts.sharing.begin_opening();
-        let (opened, connection) = match pool::open(&parts.options) {
+        let (opened, connection) = match pool::open(&parts.options, parts.lake.as_ref()) {
             Ok(opened) => opened,
             Err(error) => {
                 parts.sharing.end_opening_in_vain(opening);
-                return Err(error.into());
+                return Err(error);
             }
         };
         parts.sharing.end_opening(opening);
@@ -122,7 +158,13 @@ impl Engine {
 
     /// Reads the schema of a newly opened file.
     fn read_file(&self, connection: &Connection) -> Result<(), Failure> {
-        let work = Work::uninterrupted(connection);
+        let work = Work::uninterrupted(connection).in_lake(self.lake());
+        if self.lake().is_some() {
+            if self.options().access == Access::ReadWrite {
+                schema::set_up(&work)?;
+            }
+            return self.read_names(&work);
+        }
         let unreadable = |failure: Failure| match failure {
             Failure::Sql(error) => Failure::Open(OpenError::Damaged {
                 path: self.options().path.clone(),
@@ -138,6 +180,23 @@ impl Engine {
         }
         let entries = schema::read_entries(&work).map_err(unreadable)?;
         self.names().reload(entries, noted);
+        Ok(())
+    }
+
+    /// Reads the names in the lake, as of one snapshot. Nobody else writes to it by this engine.
+    pub(super) fn read_names(&self, work: &Work<'_>) -> Result<(), Failure> {
+        let Some(lake) = self.lake() else { return Ok(()) };
+        let (snapshot, noted, entries) = work.reading(|| {
+            let snapshot = lake.snapshot(work.connection());
+            let snapshot = snapshot.map_err(|raw| work.fail(&raw, None))?;
+            let noted = match schema::is_set_up(work)? {
+                true => trash::read_noted(work)?,
+                false => Noted::default(),
+            };
+            Ok((snapshot, noted, schema::read_entries(work)?))
+        })?;
+        self.names().reload(entries, noted);
+        lake.know(snapshot);
         Ok(())
     }
 

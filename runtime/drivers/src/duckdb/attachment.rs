@@ -6,6 +6,11 @@ use crate::olap::{Attached, Lake, Rights, Snapshot, System};
 
 /// Returns the statements that attach a database.
 pub(super) fn begin(database: &Attached) -> Vec<String> {
+    begin_with(database, &[])
+}
+
+/// Returns the statements that attach a database with further options.
+pub(super) fn begin_with(database: &Attached, further: &[&str]) -> Vec<String> {
     let (name, system) = (DuckDb.name(&database.name), word(database.system));
     let (target, login) = match &database.lake {
         None => (database.target.clone(), "SECRET"),
@@ -24,6 +29,7 @@ pub(super) fn begin(database: &Attached) -> Vec<String> {
     );
     let lake = database.lake.iter();
     options.extend(lake.flat_map(|lake| of_lake(lake, database.rights == Rights::Read)));
+    options.extend(further.iter().map(|option| (*option).to_owned()));
     let (target, options) = (DuckDb.text(&target), options.join(", "));
     let attach = format!("ATTACH {target} AS {name} ({options})");
     secret(database).into_iter().chain([attach]).collect()
@@ -65,6 +71,9 @@ fn of_lake(lake: &Lake, is_read: bool) -> Vec<String> {
         if is_read {
             options.push("OVERRIDE_DATA_PATH true".to_owned());
         }
+    }
+    if let Some(schema) = &lake.schema {
+        options.push(format!("METADATA_SCHEMA {}", DuckDb.text(schema)));
     }
     match &lake.snapshot {
         None => {}
@@ -124,6 +133,7 @@ mod tests {
             lake: Some(Lake {
                 catalog: System::Postgres,
                 data_path: Some("s3://lake/".into()),
+                schema: None,
                 snapshot: None,
             }),
             ..shop("sslmode=require", vec![("PASSWORD", "hush".into())])
@@ -143,16 +153,26 @@ mod tests {
         let lake = Lake {
             catalog: System::Sqlite,
             data_path: Some("s3://lake/".into()),
+            schema: Some("it's".into()),
             snapshot: Some(Snapshot::Version(3)),
         };
         let elsewhere = "OVERRIDE_DATA_PATH true";
         assert_eq!(
             of_lake(&lake, true),
-            ["DATA_PATH 's3://lake/'", elsewhere, "SNAPSHOT_VERSION 3"]
+            [
+                "DATA_PATH 's3://lake/'",
+                elsewhere,
+                "METADATA_SCHEMA 'it''s'",
+                "SNAPSHOT_VERSION 3"
+            ]
         );
         assert_eq!(
             of_lake(&lake, false),
-            ["DATA_PATH 's3://lake/'", "SNAPSHOT_VERSION 3"]
+            [
+                "DATA_PATH 's3://lake/'",
+                "METADATA_SCHEMA 'it''s'",
+                "SNAPSHOT_VERSION 3"
+            ]
         );
         assert_eq!(address(&lake, "/data/lake.sqlite"), "sqlite:/data/lake.sqlite");
     }

@@ -89,6 +89,7 @@ mod tests {
             lake: Some(Lake {
                 catalog: System::Postgres,
                 data_path: None,
+                schema: None,
                 snapshot: None,
             }),
             ..shop("sslmode=require")
