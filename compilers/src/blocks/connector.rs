@@ -8,13 +8,6 @@ use crate::{
     yaml::Node,
 };
 
-/// The message for a DuckLake as the connector that models are built on.
-pub(crate) const LAKE_BUILDS: &str = "models can't be built in a DuckLake";
-
-/// The hint on how to write the rows of models to a DuckLake instead.
-pub(crate) const LAKE_BUILDS_HINT: &str = "leave `olap_connector` out, and have models write their rows to the lake: \
-     `output: {connector: lake, table: days}`";
-
 /// Returns the name of a connector that a resource uses, and reports an undeclared one.
 pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) -> String {
     let name = node.scalar_text().unwrap_or_default();

@@ -86,7 +86,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
     let mut connectors = Vec::new();
     if name == "ducklake" {
-        refuse_builds(reader, driver.as_ref());
+        refuse_reading_alone(reader, &rest);
         connectors.extend(store(reader, &rest));
     }
     for (key, entry) in &rest {
@@ -125,20 +125,22 @@ fn store(reader: &mut Reader<'_, '_>, settings: &Map) -> Option<String> {
     Some(name)
 }
 
-/// Reports a lake that is the connector which models are built on.
-fn refuse_builds(reader: &mut Reader<'_, '_>, driver: Option<&Node>) {
+/// Reports a lake that models are built in and that may only be read.
+fn refuse_reading_alone(reader: &mut Reader<'_, '_>, settings: &Map) {
     let name = reader.about.name.to_owned();
     if !name.eq_ignore_ascii_case(reader.context.olap) {
         return;
     }
-    let at = driver.map_or(reader.fields.at(), |node| node.at);
-    let findings = reader.findings();
-    findings.add_with_hint(
-        at,
-        Code::InvalidValue,
-        connector::LAKE_BUILDS,
-        connector::LAKE_BUILDS_HINT,
-    );
+    let mode = settings.get("mode").map(|entry| &entry.value);
+    let Some(mode) = mode.filter(|mode| mode.scalar_text().as_deref() == Some("read")) else {
+        return;
+    };
+    let message = format!("models are built in the lake of connector \"{name}\", which is only read");
+    let hint = "write `mode: readwrite`, or leave `mode` out";
+    let at = mode.at;
+    reader
+        .findings()
+        .add_with_hint(at, Code::InvalidValue, message, hint);
 }
 
 /// Warns of a database file in the connector that models are built on, as their tables do not lie in it.

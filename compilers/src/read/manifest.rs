@@ -6,7 +6,6 @@ use watershed_proto::{MapValue, value::Kind as ValueKind};
 
 use super::env_file::is_variable_name;
 use crate::{
-    blocks::connector::{LAKE_BUILDS, LAKE_BUILDS_HINT},
     diagnostics::{At, Code, Findings, Role},
     draft::{Manifest, TextPlace, block::read_template},
     kinds::{self, inert, is_known},
@@ -214,13 +213,15 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     }
 }
 
-/// Takes the connector that models are built on; reports a DuckLake.
+/// Takes the connector that models are built on; reports the driver of lakes, which is no connector.
 fn olap_connector(fields: &mut Fields<'_>) -> Option<String> {
     let at = fields.value_at("olap_connector");
     let name = fields.text("olap_connector").filter(|name| !name.is_empty())?;
     if let Some(at) = at.filter(|_| name == "ducklake") {
         let findings = fields.findings();
-        findings.add_with_hint(at, Code::InvalidValue, LAKE_BUILDS, LAKE_BUILDS_HINT);
+        let message = "`ducklake` is the driver of lakes, and no lake by itself";
+        let hint = "declare the lake as `connectors/lake.yaml`, and write `olap_connector: lake`";
+        findings.add_with_hint(at, Code::InvalidValue, message, hint);
     }
     Some(name)
 }

@@ -123,6 +123,7 @@ mod hooks;
 mod incremental;
 mod kills;
 mod lake;
+mod lake_engine;
 mod lakehouse;
 mod live;
 mod looks;

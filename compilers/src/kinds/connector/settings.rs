@@ -168,6 +168,7 @@ pub(super) const SQLITE: &[(&str, Type)] = &[("dsn", Type::Text), ("path", Type:
 pub(super) const DUCKLAKE: &[(&str, Type)] = &[
     ("catalog", Type::Text),
     ("data_path", Type::Text),
+    ("metadata_schema", Type::Text),
     ("store", Type::Text),
     ("mode", Type::Text),
     ("path", Type::Text),

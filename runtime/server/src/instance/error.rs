@@ -26,6 +26,9 @@ pub enum OpenError {
     /// touched.
     #[error(transparent)]
     Engine(watershed_drivers::olap::OpenError),
+    /// The place of the data that the project names can't be used.
+    #[error("{}", .0.message)]
+    Home(Box<watershed_api::Problem>),
     /// The controller did not start.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -27,6 +27,7 @@ mod converge;
 mod edits;
 mod error;
 mod extensions;
+pub(crate) mod home;
 mod live;
 pub(crate) mod look;
 mod managed;
@@ -197,7 +198,9 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let engine = open::engine(&options, &state, Access::ReadWrite);
+        let home = home::find(&options, &state).await;
+        let place = home.map_err(|problem| OpenError::Home(Box::new(problem)))?;
+        let engine = open::engine(&options, &state, place.home.clone(), Access::ReadWrite);
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Outputs::new(Arc::clone(&engine), state.proof()).await;
@@ -205,6 +208,9 @@ impl Runtime {
         let outputs = outputs.with_chosen(choice.chosen.clone());
         let outputs = Arc::new(outputs.with_sandbox(sandbox(&options, &state)));
         refuse_damage(&*engine, &outputs, options.files).await?;
+        if !outputs.were_as_left() {
+            place.refuse_unusable(&*engine, options.files).await?;
+        }
         let jobs = open::jobs(&options, &state);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use watershed_drivers::duckdb::{self, Engine};
+use watershed_drivers::duckdb::{self, Engine, Home};
 use watershed_drivers::olap::{Access, Conditions, Olap};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::Outputs;
@@ -17,9 +17,12 @@ use crate::state_folder::StateFolder;
 /// it.
 const FOR_EACH_BUILD: usize = 6;
 
-/// Returns the engine of a project, which opens its file when there is work.
-pub(crate) fn engine(options: &Options, state: &StateFolder, access: Access) -> Arc<dyn Olap> {
-    Arc::new(Engine::new(settings(options, state, access)))
+/// Returns the engine of a project, which opens its data when there is work.
+pub(crate) fn engine(options: &Options, state: &StateFolder, home: Home, access: Access) -> Arc<dyn Olap> {
+    Arc::new(Engine::new(duckdb::Options {
+        home,
+        ..settings(options, state, access)
+    }))
 }
 
 /// Returns a read-only engine for a file, with the settings of a project.

@@ -39,6 +39,7 @@ pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
                 ..Problem::new(code, chain(&failure))
             }
         }
+        OpenError::Home(problem) => *problem,
         OpenError::Owned(_) => Problem::new(Code::HeldElsewhere, chain(&error)),
         OpenError::NameInUse(_) => Problem::new(Code::AlreadyExists, chain(&error)),
         OpenError::Calls(_) | OpenError::Declare(_) | OpenError::Start(StartError::Options(_)) => {

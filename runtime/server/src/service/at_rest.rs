@@ -17,7 +17,7 @@ use super::place::{Hands, Place, Running, not_built};
 use super::questions::Asking;
 use super::{Principal, serve};
 use crate::instance::look::look;
-use crate::instance::{Built, OpenError, Options, catalog, compiled, open, open_problem, secrets_of};
+use crate::instance::{Built, OpenError, Options, catalog, compiled, home, open, open_problem, secrets_of};
 use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
@@ -142,12 +142,13 @@ impl Place for AtRest {
         found
     }
 
-    fn engine(&self, access: Access) -> Result<Opened, Problem> {
+    async fn engine(&self, access: Access) -> Result<Opened, Problem> {
         if !self.is_locked() {
             return Err(not_built());
         }
+        let home = home::find(&self.options, &self.state).await?.home;
         Ok(Opened {
-            engine: open::engine(&self.options, &self.state, access),
+            engine: open::engine(&self.options, &self.state, home, access),
             is_own: true,
         })
     }
@@ -157,7 +158,7 @@ impl Place for AtRest {
     }
 
     async fn asking(&self, entries: &[Entry]) -> Result<Asking, Problem> {
-        let opened = super::place::built_engine(self, Access::ReadOnly)?;
+        let opened = super::place::built_engine(self, Access::ReadOnly).await?;
         let secrets = self.secrets().await;
         let sessions = catalog::sessions(entries, &self.options, &secrets);
         opened.engine.begin_with(sessions);

@@ -96,7 +96,7 @@ impl Place for Live<'_> {
         self.known_secrets()
     }
 
-    fn engine(&self, _: Access) -> Result<Opened, Problem> {
+    async fn engine(&self, _: Access) -> Result<Opened, Problem> {
         Ok(Opened {
             engine: Arc::clone(&self.instance.engine),
             is_own: false,

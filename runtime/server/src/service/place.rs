@@ -73,7 +73,7 @@ pub(crate) trait Place: Send + Sync {
     ///
     /// # Errors
     /// `held-elsewhere`, where the folder is another process's.
-    fn engine(&self, access: Access) -> Result<Opened, Problem>;
+    fn engine(&self, access: Access) -> impl Future<Output = Result<Opened, Problem>> + Send;
 
     /// Returns the limits of the trash: size and age.
     fn trash_limits(&self) -> impl Future<Output = TrashLimits> + Send;
@@ -109,9 +109,10 @@ pub(crate) struct Running<'a> {
 ///
 /// # Errors
 /// `not-built`, where there is no file; and those of [`Place::engine`].
-pub(crate) fn built_engine(place: &impl Place, access: Access) -> Result<Opened, Problem> {
-    let opened = place.engine(access)?;
-    if place.life() == Life::AtRest && !place.state().engine().exists() {
+pub(crate) async fn built_engine(place: &impl Place, access: Access) -> Result<Opened, Problem> {
+    let opened = place.engine(access).await?;
+    let is_file = opened.engine.upkeep().is_ok();
+    if place.life() == Life::AtRest && is_file && !place.state().engine().exists() {
         return Err(not_built());
     }
     Ok(opened)

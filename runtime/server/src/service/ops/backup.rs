@@ -38,7 +38,7 @@ pub(crate) async fn backup(
         let message = "nothing was run yet, so there is nothing to keep";
         return Err(Problem::new(Code::NotBuilt, message));
     }
-    let opened = place.engine(Access::ReadWrite)?;
+    let opened = place.engine(Access::ReadWrite).await?;
     let written = write(
         &*opened.engine,
         place.state(),

@@ -65,7 +65,7 @@ async fn doctor_live(
 ) -> Result<DoctorDocument, Problem> {
     let catalog = super::check(place, principal, input, out).await?;
     let looked = match place.state().engine().exists() {
-        true => look_at(&*place.engine(Access::ReadOnly)?.engine).await?,
+        true => look_at(&*place.engine(Access::ReadOnly).await?.engine).await?,
         false => Looked::default(),
     };
     let mut checks = checks(place.state(), &catalog, looked);
@@ -121,7 +121,7 @@ pub(crate) async fn gc(
     _: NoInput,
     _: &Out,
 ) -> Result<GcDocument, Problem> {
-    let opened = place.engine(Access::ReadWrite)?;
+    let opened = place.engine(Access::ReadWrite).await?;
     if place.life() == Life::AtRest {
         let limits = place.trash_limits().await;
         if let Ok(trash) = opened.engine.trash() {
@@ -142,7 +142,7 @@ async fn checks_at_rest(
     let state = folder.state();
     let mut looked = Looked::default();
     if state.engine().exists() {
-        let opened = folder.engine(Access::ReadOnly)?;
+        let opened = folder.engine(Access::ReadOnly).await?;
         looked = look_at(&*opened.engine).await?;
         opened.give_back().await;
     }
@@ -199,7 +199,7 @@ async fn look_at(engine: &dyn Olap) -> Result<Looked, Problem> {
 }
 
 async fn mend_trash(folder: &impl Place) -> Result<Vec<String>, Problem> {
-    let opened = folder.engine(Access::ReadWrite)?;
+    let opened = folder.engine(Access::ReadWrite).await?;
     let mended = async { opened.engine.trash()?.mend(&CancellationToken::new()).await };
     let mended = mended.await;
     opened.give_back().await;

@@ -3,9 +3,11 @@
 use watershed_api::Problem;
 use watershed_api::documents::{EngineDocument, EnginePart, EnginePromise};
 use watershed_api::request::NoInput;
-use watershed_drivers::engines::ENGINE;
+use watershed_drivers::duckdb::Home;
+use watershed_drivers::engines::{ENGINE, LAKE};
 use watershed_drivers::olap::{Cell, Part};
 
+use crate::instance::home;
 use crate::out::Out;
 use crate::service::Principal;
 use crate::service::place::Place;
@@ -17,7 +19,11 @@ pub(crate) async fn engine(
     _: NoInput,
     _: &Out,
 ) -> Result<EngineDocument, Problem> {
-    let guarantees = ENGINE;
+    let home = home::find(place.options(), place.state()).await?.home;
+    let guarantees = match home {
+        Home::File => ENGINE,
+        Home::Lake(_) => LAKE,
+    };
     let promises = Cell::ALL.iter().map(|cell| {
         let promise = guarantees.promise(*cell);
         EnginePromise {

@@ -22,7 +22,7 @@ pub(crate) async fn partitions(
     _: &Out,
 ) -> Result<PartitionsDocument, Problem> {
     let entries = place.listing().await?.entries;
-    let opened = built_engine(place, Access::ReadOnly)?;
+    let opened = built_engine(place, Access::ReadOnly).await?;
     let listed = list(&*opened.engine, place.project(), &entries, &input).await;
     opened.give_back().await;
     listed

@@ -41,7 +41,7 @@ pub(crate) async fn plan(
         true => place.listing().await?.entries,
         false => Vec::new(),
     };
-    let engine = built_engine(place, Access::ReadOnly).ok();
+    let engine = built_engine(place, Access::ReadOnly).await.ok();
     let asked = Asked {
         options: place.options(),
         state: place.state(),

@@ -33,7 +33,7 @@ pub(crate) async fn test(
 ) -> Result<TestsDocument, Problem> {
     let entries = place.listing().await?.entries;
     let mut rows = chosen(&entries, &input)?;
-    let opened = built_engine(place, Access::ReadOnly)?;
+    let opened = built_engine(place, Access::ReadOnly).await?;
     let secrets = place.known_secrets();
     if place.life() == Life::AtRest {
         let compilation = compiled::compile(place.options(), place.state()).await?;

@@ -92,7 +92,7 @@ async fn with_trash<P: Place>(
     access: Access,
     work: impl AsyncFnOnce(&Trash<'_>) -> Result<TrashDocument, Problem>,
 ) -> Result<TrashDocument, Problem> {
-    let opened = built_engine(place, access)?;
+    let opened = built_engine(place, access).await?;
     let entries = place.listing().await?.entries;
     let limits = place.trash_limits().await;
     let tables = opened.engine.trash();

@@ -1,0 +1,160 @@
+//! The place of a project's data: the engine's file in the state folder, or the lake that its connector names.
+
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::documents::ResourceName;
+use watershed_api::{Code, Problem, hint};
+use watershed_compilers::{Project, Scope, Spec};
+use watershed_drivers::duckdb::{Home, LakeHome};
+use watershed_drivers::olap::{Failure, Olap, Rights, System};
+use watershed_outputs::database::Connection;
+use watershed_proto::MapValue;
+use watershed_reconcilers::project_parser::compilation;
+
+use super::{Files, OpenError, Options, compiled, engine_problem};
+use crate::state_folder::StateFolder;
+
+/// Driver of lakes.
+const LAKE: &str = "ducklake";
+/// Name of the engine's lake in SQL.
+const ALIAS: &str = "watershed";
+/// Folders and endings of files in which the usual connector may be declared.
+const FILES: [&str; 4] = [
+    "connectors/duckdb.yaml",
+    "connectors/duckdb.yml",
+    "watershed.yaml",
+    "rill.yaml",
+];
+
+/// The place of a project's data, and the connector that states it.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) home: Home,
+    /// Name of the connector, with its file; none for the engine's file.
+    connector: Option<(String, String)>,
+}
+
+impl Place {
+    /// Opens a lake, so that one that can't be used is refused before anything is changed. Whoever stays waits for a server
+    /// that does not answer.
+    ///
+    /// # Errors
+    /// How the lake can't be used, with the file of its connector.
+    pub(crate) async fn refuse_unusable(&self, engine: &dyn Olap, files: Files) -> Result<(), OpenError> {
+        let Some((name, file)) = &self.connector else {
+            return Ok(());
+        };
+        let Err(failure) = engine.open(&CancellationToken::new()).await else {
+            return Ok(());
+        };
+        let passes = matches!(&failure, Failure::Database(error) if error.passes());
+        if passes && files == Files::Watched {
+            return Ok(());
+        }
+        let problem = engine_problem(&failure);
+        Err(OpenError::Home(Box::new(Problem {
+            message: format!("{file}: {}", problem.message),
+            ..problem.about(ResourceName::new("connector", name))
+        })))
+    }
+}
+
+/// Returns the place of a project's data. Compiles the project only if it may name a lake.
+///
+/// # Errors
+/// When the connector that models are built on is a lake that can't be used: in a sandbox, or with a mistake in its settings.
+pub(crate) async fn find(options: &Options, state: &StateFolder) -> Result<Place, Problem> {
+    let (root, compiler) = (options.root.clone(), compiled::compiler_options(options));
+    let usual = compiler.olap_connector.clone();
+    let may_be_lake = tokio::task::spawn_blocking(move || {
+        let name = compilation::manifest(&root, compiler).olap_connector().to_owned();
+        name != usual || mentions_lake(&root)
+    });
+    if !may_be_lake.await.unwrap_or_default() {
+        return Ok(Place::default());
+    }
+    let compilation = compiled::compile(options, state).await?;
+    of_project(options, compilation.project())
+}
+
+fn mentions_lake(root: &Path) -> bool {
+    let read = |file: &&str| std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(LAKE));
+    FILES.iter().any(|file| read(&file))
+}
+
+/// Returns the place of the data that a compiled project states.
+fn of_project(options: &Options, project: &Project) -> Result<Place, Problem> {
+    let name = project.olap_connector();
+    let is_it = |found: &str| found.eq_ignore_ascii_case(name);
+    let declared = project.resources().find_map(|resource| match &resource.spec {
+        Spec::Connector(spec) if is_it(&resource.name) => Some((resource, spec)),
+        _ => None,
+    });
+    let Some((resource, spec)) = declared.filter(|(_, spec)| spec.driver == LAKE) else {
+        return Ok(Place::default());
+    };
+    let name = &resource.name;
+    let file = resource.paths.first().cloned().unwrap_or_default();
+    if options.sandbox {
+        let message =
+            format!("{file}: models are built in the lake of connector \"{name}\", outside of the sandbox");
+        return Err(Problem::new(Code::WrongState, message).hint(hint::without_sandbox()));
+    }
+    let empty = MapValue::default();
+    let scope = Scope {
+        environment: options.environment.clone(),
+        variables: project.variables().clone(),
+        ..Scope::default()
+    };
+    let connection = Connection {
+        system: System::DuckLake,
+        connector: name,
+        settings: vec![(spec.properties.as_ref().unwrap_or(&empty), scope)],
+        root: &options.root,
+    };
+    let attached = connection.attached(name).map_err(|error| {
+        let message = format!("{file}: connector \"{name}\" can't be used: {error}");
+        Problem::new(Code::ProjectError, message)
+    });
+    let mut database = attached?;
+    database.name = ALIAS.to_owned();
+    database.rights = Rights::Write;
+    let project = options.project();
+    if let Some(lake) = &mut database.lake
+        && lake.catalog == System::Postgres
+    {
+        lake.schema
+            .get_or_insert_with(|| schema(&project.name, &project.environment));
+    }
+    Ok(Place {
+        home: Home::Lake(Box::new(LakeHome {
+            database,
+            project: format!("{}/{}", project.name, project.environment),
+        })),
+        connector: Some((name.clone(), file)),
+    })
+}
+
+/// Returns the usual schema of a catalog in Postgres: one for each project and environment.
+fn schema(project: &str, environment: &str) -> String {
+    let plain = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_ascii_lowercase(),
+        false => '_',
+    };
+    format!("watershed_{project}_{environment}")
+        .chars()
+        .map(plain)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e4_each_project_and_environment_has_a_schema_of_its_own() {
+        assert_eq!(schema("Flights (2)", "prod"), "watershed_flights__2__prod");
+        assert_ne!(schema("flights", "dev"), schema("flights", "prod"));
+    }
+}
