@@ -69,10 +69,12 @@ pub fn is_driver(name: &str) -> bool {
 impl Context<'_> {
     /// Returns the driver of a connector; none if there is no such connector.
     pub(crate) fn driver<'a>(&'a self, connector: &'a str) -> Option<&'a str> {
-        self.drivers
-            .get(connector)
-            .map(String::as_str)
-            .or_else(|| DRIVERS.contains(&connector).then_some(connector))
+        let declared = self.drivers.get(connector).map(String::as_str);
+        // What lies in the lake that models are built in is the engine's own.
+        if declared == Some("ducklake") && connector == self.olap {
+            return Some("duckdb");
+        }
+        declared.or_else(|| DRIVERS.contains(&connector).then_some(connector))
     }
 
     /// Reports a place that needs a part which the engine lacks.

@@ -109,6 +109,11 @@ impl Address {
         }
     }
 
+    /// Returns the address of the catalog's database.
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
     /// Returns an engine that builds in the lake.
     pub(crate) fn engine(&self) -> Engine {
         let mut options = Options::new(self.folder.join("none.duckdb"), &self.folder);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 #![allow(clippy::print_stdout, reason = "another process tells how it ended")]
 
+mod breaks;
 mod builds;
 mod factory;
 mod faults;
@@ -100,6 +101,15 @@ async fn e5_nothing_is_written_to_a_lake_in_postgres_under_an_old_epoch() {
         return;
     };
     takeovers::take_over_often(&Catalog::Postgres(Arc::new(server))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e2_a_connection_that_breaks_at_a_commit_leaves_a_build_whole_or_absent() {
+    let _alone = ALONE.lock().await;
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    breaks::break_at_the_commit(&Catalog::Postgres(Arc::new(server))).await;
 }
 
 #[test]
