@@ -32,7 +32,6 @@ mod failures;
 mod gate;
 mod growth;
 mod guarantees;
-mod home;
 mod hooks;
 mod install;
 mod json_error;
@@ -81,7 +80,6 @@ pub use catalog::Catalog;
 pub use conditions::Conditions;
 pub use engine::Engine;
 pub use guarantees::{GUARANTEES, LAKE_GUARANTEES};
-pub use home::{Home, LakeHome};
 pub use options::Options;
 #[cfg(feature = "by-hand")]
 pub use outsider::ByHand;

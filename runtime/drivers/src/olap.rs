@@ -19,6 +19,7 @@ mod export;
 mod failure;
 mod group;
 mod guarantees;
+mod home;
 mod hooks;
 mod kept_rows;
 mod lake;
@@ -57,6 +58,7 @@ pub use export::{
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub(crate) use group::{Batch, Group};
 pub use guarantees::{Cell, Guarantees, Promise};
+pub use home::{Home, LakeHome};
 pub use hooks::{HookError, Hooks};
 pub use kept_rows::{KeptRows, TestedRows};
 pub use lake::{Lake, Snapshot};

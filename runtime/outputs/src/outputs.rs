@@ -69,6 +69,8 @@ pub struct Outputs {
     sandbox: Option<Sandbox>,
     egress: Egress,
     chosen: Chosen,
+    /// Name of the connector whose lake holds the outputs; none for the engine's file.
+    lake: Option<String>,
     /// Outputs as last listed or changed. Never locked across an await.
     known: Mutex<Known>,
     /// Held during a listing, so that concurrent look-ups wait for it instead of listing again.
@@ -110,6 +112,7 @@ impl Outputs {
             sandbox: None,
             egress: Egress::default(),
             chosen: Chosen::default(),
+            lake: None,
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             made: Made::default(),
@@ -151,6 +154,19 @@ impl Outputs {
     pub fn with_chosen(mut self, chosen: Chosen) -> Self {
         self.chosen = chosen;
         self
+    }
+
+    /// Sets the name of the connector whose lake holds the outputs; none for the engine's file.
+    #[must_use]
+    pub fn with_lake(mut self, connector: Option<&str>) -> Self {
+        self.lake = connector.map(str::to_owned);
+        self
+    }
+
+    /// Returns true if the outputs are held by the lake of a connector.
+    #[must_use]
+    pub fn are_in(&self, connector: &str) -> bool {
+        self.lake.as_deref() == Some(connector)
     }
 
     /// Returns the selection of the run.

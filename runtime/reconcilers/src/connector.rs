@@ -33,6 +33,8 @@ use crate::{messages::Proto, places, refs};
 /// The kind by which the controller knows connectors.
 pub const KIND: &str = watershed_outputs::refs::CONNECTOR;
 
+/// The result of testing the lake that the engine has attached.
+const OWN_LAKE: &str = "the lake that models are built in";
 /// The result of testing a lake that does not exist yet.
 const NEW_LAKE: &str = "a lake that is made when rows are written";
 
@@ -210,6 +212,9 @@ impl Trial<'_> {
     async fn ask_database(&self, attached: &Attached, cancel: &CancellationToken) -> Result<String, Error> {
         if self.connectors.outputs.sandbox().is_some() {
             return Err(failure::confined_database());
+        }
+        if self.connectors.outputs.are_in(self.name) {
+            return Ok(OWN_LAKE.to_owned());
         }
         let place = |error: Error| Error {
             place: Some(places::from_spot(self.paths, None)),

@@ -8,8 +8,7 @@ use super::builds::table;
 use super::lake::{Catalog, LakeFolder, extensions};
 
 /// Ends all connections to the server but one's own.
-const BREAK: &str =
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = ''postgres''";
+const BREAK: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = ''postgres''";
 
 /// Returns the ids of the builds that stand in the lake.
 async fn standing(engine: &Engine) -> Vec<u128> {
@@ -33,7 +32,10 @@ pub(crate) async fn break_at_the_commit(catalog: &Catalog) {
     let target = lake.address.target().to_owned();
     let break_all = move || {
         let hand = ByHand::in_memory();
-        hand.run(&format!("SET extension_directories = ['{}']", extensions().display()));
+        hand.run(&format!(
+            "SET extension_directories = ['{}']",
+            extensions().display()
+        ));
         hand.run(&format!("ATTACH '{target}' AS pg (TYPE postgres)"));
         hand.run(&format!("SELECT * FROM postgres_query('pg', '{BREAK}')"));
     };

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use watershed_conform::{Factory, Image, Images, Person, Rival, Scratch};
 use watershed_dialect::{DuckDb, Quoting};
 use watershed_drivers::CRASH_POINTS;
-use watershed_drivers::duckdb::{ByHand, Engine, Home, LAKE_GUARANTEES, LakeHome, Options};
-use watershed_drivers::olap::{Attached, Guarantees, Lake, Olap, Rights, System};
+use watershed_drivers::duckdb::{ByHand, Engine, LAKE_GUARANTEES, Options};
+use watershed_drivers::olap::{Attached, Guarantees, Home, Lake, LakeHome, Olap, Rights, System};
 
 use super::factory::{DuckDbFactory, Kept, Program};
 use super::postgres::Server;

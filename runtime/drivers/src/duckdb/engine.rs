@@ -21,7 +21,6 @@ use super::failure::Aftermath;
 use super::gate::{Company, Gate, Pass};
 use super::growth::Growth;
 use super::guarantees::{GUARANTEES, LAKE_GUARANTEES};
-use super::home::Home;
 use super::known_names::{Claim, KnownNames};
 use super::lake::{self, Lake, WriterTurn};
 use super::names::Names;
@@ -33,7 +32,7 @@ use super::sharing::Sharing;
 use super::sys::Connection;
 use super::transaction::Work;
 use super::trash_bounds::TrashBounds;
-use crate::olap::{Failure, Group, Guarantees, Part};
+use crate::olap::{Access, Failure, Group, Guarantees, Home, Part};
 
 /// DuckDB on one file. Clones share the engine.
 ///
@@ -210,7 +209,7 @@ impl Engine {
             return Ok(());
         };
         let connection = work.connection();
-        if intent == Intent::Change {
+        if intent == Intent::Change && self.options().access == Access::ReadWrite {
             lake.take_if_due(connection).map_err(|stop| work.stopped(stop))?;
         }
         let moved = lake.has_moved(connection).map_err(|raw| work.fail(&raw, None))?;

@@ -31,9 +31,8 @@ use uuid::Uuid;
 use watershed_dialect::{DuckDb, Quoting as _};
 use watershed_locks::Unpoisoned;
 
-use super::home::LakeHome;
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
-use crate::olap::{DatabaseCause, DatabaseError, Failure, SqlError, System, Value};
+use crate::olap::{DatabaseCause, DatabaseError, Failure, LakeHome, SqlError, System, Value};
 
 pub(super) use catalog::Named;
 pub(super) use epoch::Begun;

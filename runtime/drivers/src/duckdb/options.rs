@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::home::Home;
-use crate::olap::Access;
+use crate::olap::{Access, Home};
 use crate::sandbox::{Sandbox, WorkingFolder};
 use crate::shares::{MemoryShare, Share};
 

@@ -10,11 +10,10 @@ use watershed_locks::Unpoisoned;
 
 use super::confine::confine;
 use super::failure::classify_open;
-use super::home::Home;
 use super::lake::{self, Lake};
 use super::options::Options;
 use super::sys::{Connection, Database, RawError};
-use crate::olap::{Access, Failure, OpenError, Value};
+use crate::olap::{Access, Failure, Home, OpenError, Value};
 
 /// Ratio of our default memory limit (60 %) to the engine's (80 %).
 const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);

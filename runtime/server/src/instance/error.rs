@@ -43,6 +43,12 @@ pub enum OpenError {
     Full(#[source] ShutdownError),
 }
 
+impl From<watershed_api::Problem> for OpenError {
+    fn from(problem: watershed_api::Problem) -> Self {
+        Self::Home(Box::new(problem))
+    }
+}
+
 /// The reason why an instance was not closed in order. It is closed all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum CloseError {

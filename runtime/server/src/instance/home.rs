@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem, hint};
 use watershed_compilers::{Project, Scope, Spec};
-use watershed_drivers::duckdb::{Home, LakeHome};
-use watershed_drivers::olap::{Failure, Olap, Rights, System};
+use watershed_drivers::olap::{Failure, Home, LakeHome, Olap, Rights, System};
+use watershed_outputs::Outputs;
 use watershed_outputs::database::Connection;
 use watershed_proto::MapValue;
 use watershed_reconcilers::project_parser::compilation;
@@ -36,13 +36,23 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Returns the name of the connector whose lake holds the data; none for the engine's file.
+    pub(crate) fn connector(&self) -> Option<&str> {
+        self.connector.as_ref().map(|(name, _)| name.as_str())
+    }
+
     /// Opens a lake, so that one that can't be used is refused before anything is changed. Whoever stays waits for a server
     /// that does not answer.
     ///
     /// # Errors
     /// How the lake can't be used, with the file of its connector.
-    pub(crate) async fn refuse_unusable(&self, engine: &dyn Olap, files: Files) -> Result<(), OpenError> {
-        let Some((name, file)) = &self.connector else {
+    pub(super) async fn refuse_unusable(
+        &self,
+        engine: &dyn Olap,
+        outputs: &Outputs,
+        files: Files,
+    ) -> Result<(), OpenError> {
+        let Some((name, file)) = self.connector.as_ref().filter(|_| !outputs.were_as_left()) else {
             return Ok(());
         };
         let Err(failure) = engine.open(&CancellationToken::new()).await else {

@@ -198,19 +198,18 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let home = home::find(&options, &state).await;
-        let place = home.map_err(|problem| OpenError::Home(Box::new(problem)))?;
+        let place = home::find(&options, &state).await?;
         let engine = open::engine(&options, &state, place.home.clone(), Access::ReadWrite);
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Outputs::new(Arc::clone(&engine), state.proof()).await;
         let outputs = open::outputs(outputs, &options, secrets.clone());
-        let outputs = outputs.with_chosen(choice.chosen.clone());
+        let outputs = outputs
+            .with_chosen(choice.chosen.clone())
+            .with_lake(place.connector());
         let outputs = Arc::new(outputs.with_sandbox(sandbox(&options, &state)));
         refuse_damage(&*engine, &outputs, options.files).await?;
-        if !outputs.were_as_left() {
-            place.refuse_unusable(&*engine, options.files).await?;
-        }
+        place.refuse_unusable(&*engine, &outputs, options.files).await?;
         let jobs = open::jobs(&options, &state);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use watershed_drivers::duckdb::{self, Engine, Home};
-use watershed_drivers::olap::{Access, Conditions, Olap};
+use watershed_drivers::duckdb::{self, Engine};
+use watershed_drivers::olap::{Access, Conditions, Home, Olap};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::Outputs;
 use watershed_outputs::secrets::Secrets;

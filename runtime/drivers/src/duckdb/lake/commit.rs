@@ -5,7 +5,9 @@
 
 use super::epoch::{Begun, roll_back};
 use super::{Lake, Stop, integer, run};
+use crate::duckdb::failure::classify;
 use crate::duckdb::sys::{Connection, RawError};
+use crate::olap::Failure;
 
 /// Newest snapshot that this engine committed.
 const LAST: &str = "SELECT id FROM ducklake_last_committed_snapshot('watershed')";
@@ -78,6 +80,11 @@ impl Lake {
             }
             (Ok(_), Ok(_)) => Err(Stop::RolledBack),
             (Err(raw), Ok(_)) if is_conflict(&raw) => Err(self.lost_against(connection)),
+            // The catalog has answered that it did not take all of it.
+            (Err(raw), Ok(_)) if matches!(classify(&raw, None).0, Failure::DiskFull { .. }) => {
+                self.known().snapshot = None;
+                Err(Stop::Raw(raw))
+            }
             (Err(raw), _) | (Ok(_), Err(raw)) => {
                 let mut known = self.known();
                 // Whatever of it is still on its way loses against a take.

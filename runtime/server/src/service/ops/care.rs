@@ -12,7 +12,7 @@ use watershed_api::request::NoInput;
 use watershed_api::{Code, Exit, Problem, hint};
 use watershed_controller::Uid;
 use watershed_controller::resource::Stage;
-use watershed_drivers::olap::{Access, Compacted, Failure, Olap};
+use watershed_drivers::olap::{Access, Compacted, Failure, Olap, OpenError};
 use watershed_drivers::volume::{Bytes, Volume};
 use watershed_reconcilers::model;
 
@@ -141,9 +141,11 @@ async fn checks_at_rest(
 ) -> Result<Vec<DoctorCheck>, Problem> {
     let state = folder.state();
     let mut looked = Looked::default();
-    if state.engine().exists() {
+    if folder.is_locked() {
         let opened = folder.engine(Access::ReadOnly).await?;
-        looked = look_at(&*opened.engine).await?;
+        if opened.engine.upkeep().is_err() || state.engine().exists() {
+            looked = look_at(&*opened.engine).await?;
+        }
         opened.give_back().await;
     }
     Ok(match catalog {
@@ -159,12 +161,15 @@ async fn checks_at_rest(
 /// Drops expired tables from the trash and compacts the engine's file.
 async fn collect(engine: &dyn Olap) -> Result<Compacted, Failure> {
     let cancel = CancellationToken::new();
-    let file = engine.upkeep()?;
-    if file.path().exists() {
+    let file = engine.upkeep();
+    if file.as_ref().map_or(true, |file| file.path().exists()) {
         engine.trash()?.tidy(&cancel).await?;
         engine.tested_rows()?.forget_old(&cancel).await?;
     }
-    file.compact(&cancel).await
+    match file {
+        Ok(file) => file.compact(&cancel).await,
+        Err(_) => Ok(Compacted { before: 0, after: 0 }),
+    }
 }
 
 /// The findings in the engine's file.
@@ -185,7 +190,11 @@ struct Repairs {
 async fn look_at(engine: &dyn Olap) -> Result<Looked, Problem> {
     let cancel = CancellationToken::new();
     let looked = async {
-        let engine_findings = engine.upkeep()?.verify(&cancel).await?;
+        let engine_findings = match engine.upkeep() {
+            Ok(file) => file.verify(&cancel).await?,
+            // What a lake lies in is looked at by whoever keeps that.
+            Err(_) => Vec::new(),
+        };
         let trash = match engine_findings.is_empty() {
             true => engine.trash()?.damage(&cancel).await?,
             false => Vec::new(),
@@ -195,7 +204,11 @@ async fn look_at(engine: &dyn Olap) -> Result<Looked, Problem> {
             trash: trash.iter().map(ToString::to_string).collect(),
         })
     };
-    looked.await.map_err(|failure: Failure| engine_problem(&failure))
+    match looked.await {
+        // A lake that was never built in.
+        Err(Failure::Open(OpenError::Missing { .. })) => Ok(Looked::default()),
+        looked => looked.map_err(|failure: Failure| engine_problem(&failure)),
+    }
 }
 
 async fn mend_trash(folder: &impl Place) -> Result<Vec<String>, Problem> {

@@ -3,9 +3,8 @@
 use watershed_api::Problem;
 use watershed_api::documents::{EngineDocument, EnginePart, EnginePromise};
 use watershed_api::request::NoInput;
-use watershed_drivers::duckdb::Home;
 use watershed_drivers::engines::{ENGINE, LAKE};
-use watershed_drivers::olap::{Cell, Part};
+use watershed_drivers::olap::{Cell, Home, Part};
 
 use crate::instance::home;
 use crate::out::Out;

@@ -1,6 +1,6 @@
 //! The place of an engine's data.
 
-use crate::olap::Attached;
+use super::Attached;
 
 /// The place of an engine's data: a file of its own, or a lake.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
