@@ -13,7 +13,9 @@ const PLACES: [&str; 2] = ["extensions", "../lib/watershed/extensions"];
 pub(super) fn folders(options: &Options) -> Vec<PathBuf> {
     let program = std::env::current_exe().ok();
     let home = program.as_deref().and_then(Path::parent);
-    let near = home.into_iter().flat_map(|home| PLACES.map(|place| home.join(place)));
+    let near = home
+        .into_iter()
+        .flat_map(|home| PLACES.map(|place| home.join(place)));
     let named = options.extensions.clone();
     named
         .into_iter()
