@@ -41,7 +41,7 @@ pub(crate) fn are_there() -> bool {
     there
 }
 
-/// Where the catalog of a lake is.
+/// The place of a lake's catalog.
 #[derive(Clone)]
 pub(crate) enum Catalog {
     DuckDb,

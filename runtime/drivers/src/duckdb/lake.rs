@@ -32,7 +32,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use watershed_locks::Unpoisoned;
 
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
-use crate::olap::{DatabaseCause, DatabaseError, Failure, LakeHome, SqlError, System, Value};
+use crate::olap::{DatabaseCause, DatabaseError, Failure, LakeHome, SqlError, Stamp, System, Value};
 
 pub(super) use catalog::Named;
 pub(super) use epoch::Begun;
@@ -150,6 +150,14 @@ impl Lake {
             () = cancel.cancelled() => Err(Failure::Interrupted),
             turn = Arc::clone(&self.writer).lock_owned() => Ok(turn),
         }
+    }
+
+    /// Returns a stamp of the lake's data that no other lake has.
+    pub(super) fn stamp(&self, data: &Stamp) -> Stamp {
+        let LakeHome { database, project } = &self.home;
+        let place = format!("{} {:?} {project}", database.target, database.lake);
+        let hash = blake3::hash(place.as_bytes()).to_hex();
+        Stamp::new(format!(r#"{{"lake":"{hash}","data":{}}}"#, data.as_str()))
     }
 
     /// Returns the file of the lake's catalog; none if a server has it.

@@ -9,6 +9,7 @@ use watershed_locks::Unpoisoned;
 
 use super::authorities::Authorities;
 use super::confine;
+use super::lake::Lake;
 use super::options::Options;
 use super::statements::each_statement;
 use super::sys::Connection;
@@ -87,9 +88,14 @@ impl Beginnings {
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
-    pub(super) fn begin_first(&self, connection: &Connection, options: &Options) -> Result<(), Failure> {
+    pub(super) fn begin_first(
+        &self,
+        connection: &Connection,
+        options: &Options,
+        lake: Option<&Lake>,
+    ) -> Result<(), Failure> {
         let mut state = self.state();
-        state.read_settings(connection)?;
+        state.read_settings(&Work::uninterrupted(connection).in_lake(lake))?;
         state.begin(connection, Turn::first(options.access), options)
     }
 
@@ -107,11 +113,10 @@ impl Beginnings {
 }
 
 impl State {
-    fn read_settings(&mut self, connection: &Connection) -> Result<(), Failure> {
-        let work = Work::uninterrupted(connection);
+    fn read_settings(&mut self, work: &Work<'_>) -> Result<(), Failure> {
         self.settings.clear();
-        if traces::is_set_up(&work)? {
-            let settings = traces::settings_of(&work, None)?;
+        if traces::is_set_up(work)? {
+            let settings = traces::settings_of(work, None)?;
             self.settings = settings.iter().map(traces::Setting::set).collect();
         }
         Ok(())

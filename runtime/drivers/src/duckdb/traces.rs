@@ -104,6 +104,11 @@ pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
 
 /// Returns true if our tables for migrations exist; older versions created none.
 pub(super) fn is_set_up(work: &Work<'_>) -> Result<bool, Failure> {
+    if let Some(lake) = work.lake() {
+        let tables = lake.own_tables(work.connection());
+        let tables = tables.map_err(|raw| work.fail(&raw, None))?;
+        return Ok(tables.iter().any(|table| table == "settings"));
+    }
     Ok(!work.run(ARE_THERE, &[])?.is_empty())
 }
 

@@ -1,18 +1,19 @@
 //! The place of a project's data: the engine's file in the state folder, or the lake that its connector names.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem, hint};
 use watershed_compilers::{Project, Scope, Spec};
-use watershed_drivers::olap::{Failure, Home, LakeHome, Olap, Rights, System};
+use watershed_drivers::olap::{Access, Failure, Home, LakeHome, Olap, Rights, System};
 use watershed_outputs::Outputs;
 use watershed_outputs::database::Connection;
 use watershed_proto::MapValue;
 use watershed_reconcilers::project_parser::compilation;
 
-use super::{Files, OpenError, Options, compiled, engine_problem};
+use super::{Files, OpenError, Options, compiled, engine_problem, open};
 use crate::state_folder::StateFolder;
 
 /// Driver of lakes.
@@ -68,6 +69,16 @@ impl Place {
             ..problem.about(ResourceName::new("connector", name))
         })))
     }
+}
+
+/// Returns the engine of a project that is about to run, and the place of its data.
+pub(super) async fn engine(
+    options: &Options,
+    state: &StateFolder,
+) -> Result<(Arc<dyn Olap>, Place), OpenError> {
+    let place = find(options, state).await?;
+    let engine = open::engine(options, state, place.home.clone(), Access::ReadWrite);
+    Ok((engine, place))
 }
 
 /// Returns the place of a project's data. Compiles the project only if it may name a lake.

@@ -60,7 +60,7 @@ use watershed_api::{Owner, documents::Trust};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, Uid};
-use watershed_drivers::olap::{Access, Conditions, Olap};
+use watershed_drivers::olap::{Conditions, Olap};
 use watershed_managers::{Discovery, Managed};
 use watershed_outputs::{Outputs, secrets::Secrets};
 use watershed_proto::ProjectParserSpec;
@@ -198,18 +198,15 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let place = home::find(&options, &state).await?;
-        let engine = open::engine(&options, &state, place.home.clone(), Access::ReadWrite);
+        let (engine, place) = home::engine(&options, &state).await?;
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Outputs::new(Arc::clone(&engine), state.proof()).await;
         let outputs = open::outputs(outputs, &options, secrets.clone());
-        let outputs = outputs
-            .with_chosen(choice.chosen.clone())
-            .with_lake(place.connector());
+        let outputs = outputs.with_lake(place.connector());
+        let outputs = outputs.with_chosen(choice.chosen.clone());
         let outputs = Arc::new(outputs.with_sandbox(sandbox(&options, &state)));
-        refuse_damage(&*engine, &outputs, options.files).await?;
-        place.refuse_unusable(&*engine, &outputs, options.files).await?;
+        refuse_damage(&*engine, &outputs, options.files, &place).await?;
         let jobs = open::jobs(&options, &state);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
@@ -334,10 +331,15 @@ pub(crate) fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
 }
 
 /// Opens the engine's file unless it is as an orderly close left it, and fails if it is damaged or too new.
-async fn refuse_damage(engine: &dyn Olap, outputs: &Outputs, files: Files) -> Result<(), OpenError> {
+async fn refuse_damage(
+    engine: &dyn Olap,
+    outputs: &Outputs,
+    files: Files,
+    place: &home::Place,
+) -> Result<(), OpenError> {
     use watershed_drivers::olap::{Failure, OpenError as Unusable};
     let Ok(file) = engine.upkeep() else {
-        return Ok(());
+        return place.refuse_unusable(engine, outputs, files).await;
     };
     if outputs.were_as_left() || !file.path().exists() {
         return Ok(());

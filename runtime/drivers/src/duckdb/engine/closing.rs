@@ -66,8 +66,8 @@ impl Engine {
         let known = lake.known_snapshot();
         match (is_known, lake.file(), known) {
             (Some(false), ..) => Ok(Some(Stamp::new("changed meanwhile".to_owned()))),
-            (_, Some(file), _) => proof::stamp_of_catalog(file),
-            (_, None, Some(known)) => Ok(Some(proof::stamp_of_snapshot(known))),
+            (_, Some(file), _) => Ok(proof::stamp_of_catalog(file)?.map(|stamp| lake.stamp(&stamp))),
+            (_, None, Some(known)) => Ok(Some(lake.stamp(&proof::stamp_of_snapshot(known)))),
             (_, None, None) => Ok(Some(Stamp::new("never opened".to_owned()))),
         }
     }

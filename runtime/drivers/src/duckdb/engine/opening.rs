@@ -55,7 +55,7 @@ impl Engine {
             return proof::stamp(&self.options().path);
         };
         if let Some(file) = lake.file() {
-            return proof::stamp_of_catalog(file);
+            return Ok(proof::stamp_of_catalog(file)?.map(|stamp| lake.stamp(&stamp)));
         }
         let (this, cancel) = (self.clone(), CancellationToken::new());
         let newest = self.work_to(Intent::Read, &cancel, Company::Others, move |work| {
@@ -63,7 +63,7 @@ impl Engine {
             newest.transpose().map_err(|raw| work.fail(&raw, None))
         });
         match newest.await {
-            Ok(newest) => Ok(newest.map(proof::stamp_of_snapshot)),
+            Ok(newest) => Ok(newest.map(|newest| lake.stamp(&proof::stamp_of_snapshot(newest)))),
             Err(Failure::Open(OpenError::Missing { .. })) => Ok(None),
             Err(failure) => Err(failure),
         }
@@ -151,7 +151,11 @@ impl Engine {
         parts.sharing.end_opening(opening);
         // The file is looked at before it is closed again, should that be.
         self.read_file(&connection)
-            .and_then(|()| parts.beginnings.begin_first(&connection, &parts.options))
+            .and_then(|()| {
+                parts
+                    .beginnings
+                    .begin_first(&connection, &parts.options, parts.lake.as_ref())
+            })
             .inspect_err(|_| parts.sharing.end_reading_in_vain())?;
         Ok((opened, connection))
     }
