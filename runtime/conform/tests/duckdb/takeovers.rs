@@ -198,7 +198,8 @@ async fn take_over(catalog: &Catalog, seed: u64, number: u64) {
     for engine in &engines {
         engine.close().await.unwrap();
     }
-    look_at_history(&lake.address, &acknowledged.lock().unwrap(), seed).await;
+    let acknowledged = std::mem::take(&mut *acknowledged.lock().unwrap());
+    look_at_history(&lake.address, &acknowledged, seed).await;
 }
 
 /// Holds the lake's own history against what the leaders were told.

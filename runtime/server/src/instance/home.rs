@@ -101,7 +101,7 @@ pub(crate) async fn find(options: &Options, state: &StateFolder) -> Result<Place
 
 fn mentions_lake(root: &Path) -> bool {
     let read = |file: &&str| std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(LAKE));
-    FILES.iter().any(|file| read(&file))
+    FILES.iter().any(read)
 }
 
 /// Returns the place of the data that a compiled project states.
