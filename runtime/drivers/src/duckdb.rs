@@ -1,6 +1,6 @@
 //! DuckDB as an implementation of [`crate::olap::Olap`].
 //!
-//! [`Engine`] is one database file; [`Parser`] parses without one. `olap` is what callers see of it. How an output comes to be: `engine` has the work done, whose parts are the `gate` that lets it in, the `pool` of connections, the `session` that each begins with, the `known_names`, the `growth` of the file and its `sharing`; `build`, `drop` and
+//! [`Engine`] is one database file, or an engine in memory on a `lake`; [`Parser`] parses without one. `olap` is what callers see of it. How an output comes to be: `engine` has the work done, whose parts are the `gate` that lets it in, the `pool` of connections, the `session` that each begins with, the `known_names`, the `growth` of the file and its `sharing`; `build`, `drop` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `step` puts rows into a table that stands, `columns` holds theirs against those of the table, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::failure::{Aftermath, plain_error};
 use super::names::{Edit, Entry, Folded};
 use super::schema;
@@ -42,6 +42,8 @@ pub(super) fn around<T>(
     work.spend();
     let before = EngineSettings::now(engine)?;
     let done = run_before(work, hooks).and_then(|()| {
+        // What they wrote into a lake is known before the build begins.
+        engine.prepare(work, Intent::Change)?;
         let done = build();
         run_after(work, hooks, done)
     });
