@@ -73,11 +73,8 @@ export function across(ground: Ground, keys: string[] = ["y"]): Across {
   const at = (row: unknown[]): number | string => (isTime ? instant(row[x.place] as string)! : names.of(row[x.place]));
   const own = isLying ? "y" : "x";
   const values = isTime ? [] : arranged(valuesOf(x, rows, names, y, STACKED.has(ground.renderer)), along, own, notes, x.title);
+  // A limit counts names: of times all are drawn.
   let places: (number | string)[] = isTime ? [...new Set(rows.map(at))].sort(compared) : values.map(({ name }) => name);
-  if (isTime && along.limit !== undefined && places.length > along.limit) {
-    notes.push(`The last ${along.limit} of ${places.length} times are drawn.`);
-    places = places.slice(-along.limit);
-  }
 
   const series = seriesOf(ground, { by, measures, colour, rows, notes });
   const most = Math.max(Math.floor(MOST_POINTS / series.length), 1);

@@ -63,8 +63,10 @@ export function heatmap(ground: Ground): Chart {
   const [x, y, z] = [fieldOf(answer, named(along, "x")), fieldOf(answer, named(up, "y")), fieldOf(answer, named(colour, "color"))];
   judgeFields(answer, [x, y]);
   const [across, upright] = [new Names(x), new Names(y)];
-  const columns = arranged(valuesOf(x, answer.rows, across, z), along, "x", notes, x.title);
-  const lines = arranged(valuesOf(y, answer.rows, upright, z), up, "y", notes, y.title);
+  // A limit counts names: of times all are drawn.
+  const free = (field: Field, of: Channel): Channel => (field.sort === "time" ? { ...of, limit: undefined } : of);
+  const columns = arranged(valuesOf(x, answer.rows, across, z), free(x, along), "x", notes, x.title);
+  const lines = arranged(valuesOf(y, answer.rows, upright, z), free(y, up), "y", notes, y.title);
   if (x.sort === "time" && along.sort === undefined) columns.sort((a, b) => compared(a.value, b.value));
   const [inColumns, inLines] = [new Set(columns.map(({ name }) => name)), new Set(lines.map(({ name }) => name))];
   const cells = answer.rows.flatMap((row, place): Row[] => {

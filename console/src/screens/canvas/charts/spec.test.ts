@@ -94,6 +94,19 @@ test("a line for each value of a dimension has its colour, its name in the legen
   expect(chart.pick({ row: 1 })).toEqual(["origin", "b"]);
 });
 
+test("a limit counts names, and all times are drawn", async () => {
+  const data = answer({ day: DAY, origin: {}, n: MEASURE }, days([1, 2, 3, 4, 5]).flatMap(([day, n]) => ["a", "b", "c"].map((origin) => [day, origin, n])));
+  const settings = { x: { field: "day", type: "temporal", limit: 2, sort: "-y" }, y: { field: "n" }, color: { field: "origin", limit: 2 } };
+  for (const renderer of ["line_chart", "area_chart", "stacked_bar"]) {
+    const { view, chart } = await drawn(renderer, settings, data);
+    expect(items(view, renderer === "line_chart" ? "symbol" : renderer === "area_chart" ? "area" : "rect"), renderer).toHaveLength(10);
+    expect(chart.notes.join(), renderer).toMatch(/^2 of 3 values of origin are drawn[^,]*$/);
+  }
+  const { view, chart } = await drawn("heatmap", { x: { field: "day", limit: 2 }, y: { field: "origin", limit: 2 }, color: { field: "n" } }, data);
+  expect(items(view, "rect")).toHaveLength(10);
+  expect(chart.notes).toHaveLength(1);
+});
+
 test("bars have their order, their limit, and no height where there is no value", async () => {
   const { view, warnings, chart } = await drawn("bar_chart", { ...XY, x: { field: "origin", sort: "-y", limit: 3 } }, FLIGHTS);
   expect(warnings).toEqual([]);
