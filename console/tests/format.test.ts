@@ -19,6 +19,7 @@ const TESTS = {
   pictures: "src/screens/canvas/pictures.test.ts",
   prose: "src/screens/canvas/prose.test.ts",
   compared: "src/screens/canvas/compared.test.ts",
+  times: "src/screens/canvas/times.test.ts",
   charts: "src/screens/canvas/charts/spec.test.ts",
   guard: "src/screens/canvas/charts/guard.test.ts",
   colours: "src/screens/explore/colours.test.ts",
@@ -65,6 +66,9 @@ const COMPONENT: Row[] = [
   ["input", "variables that it reads, for people: templates read them by name", "gallery"],
   ["output", "the variable that it sets", "variables"],
 ];
+
+/** Settings of all renderers that draw numbers. */
+const OF_NUMBERS: Row[] = [["time_filters", "a range, a comparison and a grain of its own", "times"]];
 
 /** Settings of renderers that are no charts on their own. */
 const RENDERERS: Record<string, Row[]> = {
@@ -126,7 +130,7 @@ const docs = readFileSync(join(ROOT, "docs/boards.md"), "utf8");
 const last = (key: string) => key.split(".").at(-1)!;
 
 test("the page about boards names each key, and each key has a test", () => {
-  const rows = [...CANVAS, ...COMPONENT, ...Object.values(RENDERERS).flat(), ...CHANNEL, ...CHARTS, ...THEME];
+  const rows = [...CANVAS, ...COMPONENT, ...OF_NUMBERS, ...Object.values(RENDERERS).flat(), ...CHANNEL, ...CHARTS, ...THEME];
   const words = new Set([...docs.matchAll(/`([^`\n]+)`/g)].flatMap(([, word]) => [word!, last(word!), word!.split(":")[0]!]));
   const unnamed = [...rows.map(([key]) => last(key).replace(/^(color-\w+)-1$/, "$1-N")), ...Object.keys(RENDERERS)].filter((key) => !words.has(key));
   expect(unnamed).toEqual([]);
@@ -170,6 +174,7 @@ served("the gallery", () => copied("gallery"), (on) => {
     };
     for (const [key] of CANVAS) twice(`canvas ${key}`, KEPT[key] ?? canvases.map((one) => (key.startsWith("defaults.") ? one.defaults?.[last(key)] : one[key])));
     for (const [key] of COMPONENT) twice(`component ${key}`, components.map((one) => one[key]));
+    for (const [key] of OF_NUMBERS) twice(`settings ${key}`, components.map((one) => one.renderer_properties?.[key]));
     const settings = (renderer: string) => components.filter((one) => one.renderer === renderer).map((one): Loose => one.renderer_properties);
     for (const [renderer, keys] of Object.entries(RENDERERS)) {
       twice(renderer, settings(renderer));

@@ -114,6 +114,42 @@ served("the gallery", gallery, (on) => {
     await leave();
   });
 
+  test("shows a component at a time of its own, whatever the board's is", async () => {
+    const { page, leave } = await visit(of("figures"), { viewport: { width: 1440, height: 2_400 } });
+    const questions = asked(page);
+    await page.reload();
+    await settled(page);
+    const [week, months] = [part(page, "The last week"), part(page, "Three months by week")];
+    await week.getByText(/^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, its own range, compared with \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, by day\.$/).waitFor();
+    await months.getByText(/, its own range, by week\.$/).waitFor();
+    await months.getByText("Of its own time filters this has no effect: f=shop IN ('Quay')").waitFor();
+    expect(await week.locator(".change").count()).toBe(2);
+    const own = () => questions.filter(({ query }) => ["P7D", "P3M"].includes(query.time_range)).map(({ query }) => [query.time_range, query.comparison_time_range?.offset, query.dimensions?.[0]?.grain]);
+    const all = [["P3M", undefined, "week"], ["P7D", "rill-PP", undefined], ["P7D", undefined, "day"]];
+    await expect.poll(() => own().map(String).sort()).toEqual(all.map(String).sort());
+    const said = await week.locator(".about").innerText();
+    await page.goto(of("figures", "range=2024-02"));
+    await settled(page);
+    expect(await week.locator(".about").innerText()).toBe(said);
+    await page.locator(".resolved", { hasText: "2024-02-01 to 2024-03-01" }).waitFor();
+    await leave();
+  });
+
+  test("tells above the board what it is compared with, also where its parts compare nothing", async () => {
+    const { page, leave } = await visit(of("figures"), { viewport: { width: 1440, height: 2_400 } });
+    const ranges = /^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, compared with \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \(/;
+    for (const words of ["", "compare=-1Y"]) {
+      await page.goto(of("figures", words));
+      await settled(page);
+      expect(await page.locator(".resolved").innerText()).toMatch(ranges);
+    }
+    await page.goto(of("charts", "compare=-1P"));
+    await page.locator(".resolved", { hasText: ranges }).waitFor();
+    await page.getByLabel("compared with").selectOption("none");
+    await page.locator(".resolved", { hasText: /^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \(UTC\)/ }).waitFor();
+    await leave();
+  });
+
   test("shows a viewer what his policies leave, and says of the rest that it is not shown", async () => {
     const viewer = await standIn(on.program.port, (asked) => {
       if (/^\/v1\/.*\/(canvases|metrics)\//.test(asked.url ?? "")) asked.headers["watershed-view-as"] = NORTH;

@@ -4,6 +4,7 @@ import { over, type Query, type Question } from "../explore/questions";
 import { tell, type Tile } from "../explore/tile.svelte";
 import type { Asked } from "./document";
 import type { Sight } from "./sight.svelte";
+import { cutTo } from "./times";
 
 /** The query of a component without the name of its view, which stands in the path. */
 export function queryOf({ metrics_view: _, ...query }: Asked): Query {
@@ -11,8 +12,8 @@ export function queryOf({ metrics_view: _, ...query }: Asked): Query {
 }
 
 /** Lays the time and the filters of a board over what a component asks. */
-export function questionOf({ frame }: Sight, asked: Asked, limit: number, compares = false): Question {
-  return over(frame, queryOf(asked), limit, { compares });
+export function questionOf({ frame, time, own, smallest }: Sight, asked: Asked, limit: number, compares = false): Question {
+  return over(frame, queryOf(cutTo(asked, time, own?.grain, smallest)), limit, { compares });
 }
 
 /** Keeps a tile at its question. Called while a component is made. */

@@ -7,11 +7,12 @@ import { titleOf, type Field } from "../explore/declared";
 import type { Column } from "../explore/format";
 import { isClosed, Look, type Source } from "../explore/look.svelte";
 import { Once } from "../explore/once";
-import type { Query } from "../explore/questions";
+import { comparison, type Query } from "../explore/questions";
 import { Queue } from "../explore/queue";
 import { declaredBy } from "./declared";
-import type { BoardDocument, Variable } from "./document";
+import type { BoardDocument, Component, Variable } from "./document";
 import { Sight } from "./sight.svelte";
+import { timeOf } from "./times";
 import { givenOf } from "./variables";
 
 /** Fields of several views by their names, in the order of their first views. */
@@ -25,11 +26,16 @@ export class Board extends Look {
   document = $state.raw<BoardDocument>();
   /** What is seen of each view, by its name. */
   sights = $state.raw(new Map<string, Sight>());
+  /** What is seen of a view at times of components' own, by both. */
+  private apart = $state.raw(new Map<string, Sight>());
   /** True while another document is awaited. */
   isLoading = $state(false);
 
   private loading: AbortController | undefined;
   private bounding: AbortController | undefined;
+  private comparing: AbortController | undefined;
+  /** The comparison that was asked about, so that nothing is asked twice. */
+  private told = "";
   /** Whose bounds were asked for. */
   private boundOf: Asking | undefined;
   /** The variables as the file has them: what the address sets has their types, and no others are known. */
@@ -80,8 +86,9 @@ export class Board extends Look {
   stop = (): void => {
     this.loading?.abort();
     this.bounding?.abort();
-    this.boundOf = undefined;
-    this.sights.forEach((sight) => sight.stop());
+    this.comparing?.abort();
+    [this.boundOf, this.told] = [undefined, ""];
+    this.all.forEach((sight) => sight.stop());
   };
 
   lookAs(email: string | undefined): void {
@@ -93,7 +100,7 @@ export class Board extends Look {
 
   private clear(): void {
     [this.document, this.declared, this.bounds, this.span] = [undefined, undefined, undefined, undefined];
-    [this.sights, this.columns] = [new Map(), new Map()];
+    [this.sights, this.apart, this.columns] = [new Map(), new Map(), new Map()];
     this.once.forget();
   }
 
@@ -106,19 +113,36 @@ export class Board extends Look {
 
   private show(document: BoardDocument): void {
     const together = { queue: this.queue, once: this.once, open: (change: 1 | -1) => (this.shared.pending += change) };
-    const sights = new Map<string, Sight>();
+    const [sights, apart] = [new Map<string, Sight>(), new Map<string, Sight>()];
+    const times = new Map(Object.values(document.components).flatMap((component) => timeOf(component) ?? []).map((own) => [JSON.stringify(own), own]));
     for (const [name, view] of Object.entries(document.views)) {
       const asking = new Asking(this.service, `canvas/${this.name}`, name, this.as, together);
+      const declared = declaredBy(document, name, view);
       const sight = this.sights.get(name) ?? new Sight(this.service, this, name);
-      sight.take(declaredBy(document, name, view), asking);
+      sight.take(declared, asking);
       sights.set(name, sight);
+      for (const [key, own] of times) {
+        const other = this.apart.get(key + name) ?? new Sight(this.service, this, name, own);
+        other.take(declared, asking);
+        apart.set(key + name, other);
+      }
     }
-    [this.sights, this.document] = [sights, document];
+    this.apart.forEach((sight, key) => !apart.has(key) && sight.stop());
+    [this.sights, this.apart, this.document] = [sights, apart, document];
     const all = [...sights.values()];
     const [dimensions, measures] = [union(all.map(({ allDimensions }) => allDimensions)), union(all.map(({ allMeasures }) => allMeasures))];
     this.declared = { ...declaredBy(document, "", undefined), time: all.find(({ time }) => time)?.time, dimensions, measures };
     this.columns = new Map([...dimensions, ...measures].map(({ name, title, type }) => [name, { name, display_name: title, role: "dimension" as const, type }]));
     this.loaded();
+  }
+
+  /** What a component sees of a view: at its own time, where it has one. */
+  sightOf(component: Component | undefined, view: string): Sight | undefined {
+    const own = component && timeOf(component);
+    return own ? this.apart.get(JSON.stringify(own) + view) : this.sights.get(view);
+  }
+  get all(): Sight[] {
+    return [...this.sights.values(), ...this.apart.values()];
   }
 
   /** Where the first view that has times is asked; none while nothing may be asked. */
@@ -134,6 +158,25 @@ export class Board extends Look {
     this.bounding?.abort();
     const { signal } = (this.bounding = new AbortController());
     void at.bounds(signal).then((bounds) => !signal.aborted && (this.bounds = bounds), () => {});
+  }
+
+  /** What the present range would be compared with, where no part of the first view tells. */
+  wanted = $derived.by(() => {
+    const { compare, compared, range, zone, span } = this;
+    const isTold = compare === undefined || range === undefined || compared !== undefined || span?.of !== `${range}${zone}`;
+    return isTold || this.shared.pending > 0 ? undefined : JSON.stringify([range, zone, compare, this.as, this.round]);
+  });
+  /** Asks over no rows what the range is compared with, once for each, if nothing else has told it. */
+  compareAll(): void {
+    const [at, { wanted, range, zone, compare }] = [this.first, this];
+    const measure = [...this.sights.values()].find(({ asking }) => asking === at)?.plain[0];
+    if (!at || !wanted || wanted === this.told || !range || !compare || !measure) return;
+    this.told = wanted;
+    const query: Query = { measures: [measure.name], time_range: range, comparison_time_range: comparison(compare), time_zone: zone, where: { val: false } };
+    this.comparing?.abort();
+    const { signal } = (this.comparing = new AbortController());
+    const isPresent = () => !signal.aborted && range === this.range && zone === this.zone;
+    void at.ask({ query, limit: 1 }, signal).then(({ answer }) => isPresent() && this.resolve(answer, query), () => {});
   }
 
   /** Says above the board what the range came to in its first view, by the clock of that view's times. */

@@ -7,7 +7,7 @@ import type { Asking, Told } from "../explore/asking";
 import type { Declared } from "../explore/declared";
 import type { Column } from "../explore/format";
 import { span } from "../explore/format/time";
-import { Look, type Source } from "../explore/look.svelte";
+import { Look, type Own, type Source } from "../explore/look.svelte";
 import { probe } from "../explore/probe";
 import type { Query } from "../explore/questions";
 import type { Board } from "./board.svelte";
@@ -23,6 +23,8 @@ export class Sight extends Look {
     service: Service,
     private readonly board: Board,
     readonly metricsView: string,
+    /** The time of one component, where that has its own. */
+    private readonly apart: Own | undefined = undefined,
   ) {
     super(service, "canvas", board.name, board.shared);
   }
@@ -69,8 +71,19 @@ export class Sight extends Look {
     // A query may have a time of its own.
     if (query.time_range !== this.range) return;
     this.resolve(answer, query);
-    if (this.board.first === this.from) this.board.say(answer, query, this.columns.get(this.time ?? ""));
+    if (this.board.first === this.from && !this.apart) this.board.say(answer, query, this.columns.get(this.time ?? ""));
   }
+
+  get own(): Own | undefined {
+    return this.apart;
+  }
+  /** What a component's own time came to, and what it is compared with; none while that is not known. */
+  ownRange = $derived.by(() => {
+    if (!this.apart?.range || !this.span || this.span.of !== `${this.range}${this.zone}`) return undefined;
+    const said = this.compared && `, compared with ${span(this.compared, this.zone)}`;
+    const clock = this.apart.zone ? ` (${this.zone})` : "";
+    return `${span(this.span.range, this.zone)}${clock}, its own range${said ?? ""}`;
+  });
 
   /** What the range of the board comes to in this view, where that is another time than the bar above says. */
   ownTime = $derived.by(() => {

@@ -1,6 +1,6 @@
 // What is looked at: fields of a view, or of several, as the address and its viewer's policies leave them.
 
-import { createContext } from "svelte";
+import { createContext, untrack } from "svelte";
 import type { ProblemDocument, Schemas } from "../../api";
 import { cut, SHOWN, visible } from "../../parts/text";
 import { go, place } from "../../router";
@@ -11,7 +11,7 @@ import type { Declared, Field } from "./declared";
 import type { Column } from "./format";
 import { grainsOf, proposed } from "./grains";
 import { instant, type Grain } from "./format/time";
-import type { Frame, Order, Query } from "./questions";
+import { comparison, type Frame, type Order, type Query } from "./questions";
 
 type Bounds = Schemas["MetricsBoundsDocument"];
 
@@ -41,12 +41,22 @@ export interface Source {
 /** Returns true if a problem says that what was shown is not there any more, or not for the viewer. */
 export const isClosed = ({ status }: ProblemDocument): boolean => status === 403 || status === 404;
 
+/** A time apart from that of the page. */
+export interface Own {
+  range: string | undefined;
+  compare: string | undefined;
+  zone: string | undefined;
+  grain: Grain | undefined;
+  /** Words of it that mean nothing here. */
+  unread: string[];
+}
+
 export abstract class Look {
   declared = $state.raw<Declared>();
   problem = $state.raw<ProblemDocument>();
   bounds = $state.raw<Bounds>();
-  /** The range that the service made of the present one. */
-  span = $state.raw<{ range: Schemas["MetricsRange"]; compared: Schemas["MetricsRange"] | undefined; of: string }>();
+  /** The range that the service made of the present one, and the one that it is compared with, as `by` says. */
+  span = $state.raw<{ range: Schemas["MetricsRange"]; compared: Schemas["MetricsRange"] | undefined; of: string; by: string | undefined }>();
   protected columns = $state.raw(new Map<string, Column>());
   /** Where answers come from, once that is known. */
   protected from = $state.raw<Asking>();
@@ -113,6 +123,10 @@ export abstract class Look {
   get begun(): string {
     return "";
   }
+  /** The time that is looked at instead of that of the page. */
+  get own(): Own | undefined {
+    return undefined;
+  }
 
   view = $derived.by(() => read(place.url.searchParams, this.kind));
 
@@ -148,6 +162,7 @@ export abstract class Look {
   /** The type of the time; empty while it is not known. */
   timeType = $derived.by(() => this.columns.get(this.time ?? "")?.type.toUpperCase() ?? "");
   zone = $derived.by(() => {
+    if (this.own?.zone) return this.own.zone;
     const { zones = [], isZoneFixed = false } = this.declared ?? {};
     return (isZoneFixed ? undefined : this.view.zone) ?? zones[0] ?? "UTC";
   });
@@ -158,17 +173,26 @@ export abstract class Look {
   /** Takes note of what an answer tells of all others. */
   heard(_told: Told, _query: Query): void {}
   /** Takes note of the range that the service made of the words of a question. */
-  resolve({ time_range: range, comparison_time_range: compared }: Answer, { time_range: words, time_zone: zone }: Query): void {
-    if (range) this.span = { range, compared: compared ?? undefined, of: `${words}${zone}` };
+  resolve({ time_range: range, comparison_time_range: compared }: Answer, { time_range: words, comparison_time_range: other, time_zone: zone }: Query): void {
+    if (!range) return;
+    const [of, by, last] = untrack(() => [`${words}${zone}`, this.compare, this.span] as const);
+    const isCompared = by !== undefined && compared && JSON.stringify(other) === JSON.stringify(comparison(by));
+    // Many a part compares nothing: what another one was told holds on.
+    const known = isCompared ? compared : last?.of === of && last.by === by ? last.compared : undefined;
+    this.span = { range, compared: by === undefined ? undefined : known, of, by };
   }
+  /** What the present range is compared with, as far as that is known. */
+  compared = $derived.by(() => (this.span?.of === `${this.range}${this.zone}` && this.span.by === this.compare ? this.span.compared : undefined));
   private isRange = (range: string) => !this.declared || this.declared.allowsCustom || this.declared.ranges.some((one) => one.range === range);
   range = $derived.by(() => {
     if (!this.declared?.time) return undefined;
+    if (this.own?.range) return this.own.range;
     const { ranges, defaults } = this.declared;
     return (this.view.range && this.isRange(this.view.range) ? this.view.range : undefined) ?? defaults.range ?? ranges[0]?.range ?? "inf";
   });
   compare = $derived.by(() => {
-    const said = this.view.compare ?? (this.view.by || !this.declared?.defaults.compares ? "none" : "-1P");
+    const { range, compare: own = range && "none" } = this.own ?? {};
+    const said = own ?? this.view.compare ?? (this.view.by || !this.declared?.defaults.compares ? "none" : "-1P");
     return said === "none" || this.range === "inf" || !this.range ? undefined : said;
   });
   by = $derived.by(() => {
