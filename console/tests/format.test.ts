@@ -118,7 +118,7 @@ const CHANNEL: Row[] = [
   ["colorRange", "colours of numbers", "charts"],
 ];
 /** Settings of all charts of ours. */
-const CHARTS: Row[] = [["x", "the axis along", "charts"], ["y", "the axis up", "charts"], ["color", "a field, or a colour", "charts"], ["vl_config", "how a chart looks", "guard"]];
+const CHARTS: Row[] = [["x", "the axis along", "charts"], ["y", "the axis up", "charts"], ["color", "a field, or a colour", "charts"], ["vl_config", "how a chart looks, its colours too", "charts"]];
 
 const THEME: Row[] = [
   "primary", "secondary", "kpi-positive", "kpi-negative", "fg-primary", "fg-secondary", "fg-muted", "fg-accent", "border", "input", "tooltip", "ring-focus", "radius",

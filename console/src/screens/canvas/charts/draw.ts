@@ -1,6 +1,6 @@
 // Draws charts with Vega: loaded with the first one. No expression is compiled, nothing is loaded, and nothing outside the chart is listened to.
 
-import { expressionFunction, mergeConfig, parse, View, type Config, type Loader, type LoggerInterface, type Runtime, type Spec } from "vega";
+import { expressionFunction, mergeConfig, parse, scheme, View, type Config, type Loader, type LoggerInterface, type Runtime, type Spec } from "vega";
 import { compile } from "vega-lite";
 import { d3 } from "../../explore/format/pattern";
 import { preset } from "../../explore/format/preset";
@@ -10,7 +10,7 @@ import { timeLabel, type Chart, type Ground } from "./chart";
 import { judgeAll } from "./expressions";
 import { refusals } from "./guard";
 import { json } from "./own";
-import { configOf, told } from "./palette";
+import { configOf, repainted, told } from "./palette";
 import { chartOf, isOwn } from "./spec";
 
 /** The most marks of all sorts, with those of axes and legends. */
@@ -64,11 +64,11 @@ export interface Ready {
 }
 
 /** The config of a chart of ours that its author sets, as far as it is harmless. */
-function configured({ properties, palette }: Ground): Config {
+function authored({ properties }: Ground): Record<string, unknown> {
   const own = properties.vl_config === undefined ? {} : json(properties.vl_config, "The setting “vl_config”");
   const found = refusals(own, []);
   if (found.length > 0) throw new Undrawable(`The setting “vl_config” is refused: ${found[0]}.`);
-  return mergeConfig(configOf(palette) as Config, own as Config);
+  return own;
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Undrawable ? error.message : `The chart can't be drawn: ${words(error instanceof Error ? error.message : String(error))}`);
@@ -85,8 +85,10 @@ export async function ready(ground: Ground): Promise<Ready> {
   });
   let view: View | undefined;
   try {
-    const chart = chartOf(ground);
-    const compiled = compile(chart.spec, { config: configured(ground) as object, logger: logger as never }).spec as Spec;
+    const own = authored(ground);
+    const palette = repainted(ground.palette, own.range, (name) => scheme(name) as unknown);
+    const chart = chartOf({ ...ground, palette });
+    const compiled = compile(chart.spec, { config: mergeConfig(configOf(palette) as Config, own as Config) as object, logger: logger as never }).spec as Spec;
     const runtime = parse({ ...compiled, config: { ...compiled.config, events: EVENTS } as Config }, {}, { ast: true }) as Runtime;
     judgeAll(runtime);
     view = new View(runtime, { expr: interpreter as never, loader, logger, renderer: "canvas" });

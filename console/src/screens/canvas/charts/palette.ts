@@ -3,7 +3,7 @@
 import type { Config } from "vega-lite";
 import { safe } from "../../explore/colours";
 import { visible } from "../../../parts/text";
-import type { Channel } from "./settings";
+import { block, type Channel } from "./settings";
 
 /** What a chart is drawn with. */
 export interface Palette {
@@ -72,6 +72,20 @@ export function paletteOf(element: HTMLElement): Palette {
   };
   probe.remove();
   return palette;
+}
+
+/** Returns a palette with the colours that the config of an author has for values and numbers: lists of them, or schemes by name. */
+export function repainted(palette: Palette, range: unknown, schemed: (name: string) => unknown): Palette {
+  const said = block(range);
+  const listed = (one: unknown): string[] => {
+    const name = typeof one === "string" ? one : block(one).scheme;
+    const all = typeof name === "string" ? schemed(name) : one;
+    // A scheme of numbers is a function from 0 to 1.
+    const colours: unknown[] = Array.isArray(all) ? all : typeof all === "function" ? [0, 0.25, 0.5, 0.75, 1].map((at) => (all as (at: number) => unknown)(at)) : [];
+    return colours.flatMap((colour) => palette.colour(colour) ?? []);
+  };
+  const some = (least: number, otherwise: string[], ...keys: string[]) => keys.map((key) => listed(said[key])).find(({ length }) => length >= least) ?? otherwise;
+  return { ...palette, lines: some(1, palette.lines, "category"), ramp: some(2, palette.ramp, "heatmap", "ramp", "ordinal"), diverging: some(2, palette.diverging, "diverging") };
 }
 
 /** The colour that an author names: `primary`, `secondary`, or any other; that of charts where it is none. */

@@ -94,6 +94,26 @@ test("a line for each value of a dimension has its colour, its name in the legen
   expect(chart.pick({ row: 1 })).toEqual(["origin", "b"]);
 });
 
+test("the colours of an author's config win over those of the theme", async () => {
+  const category = ["#ff0000", "rgb(0, 128, 0)"];
+  const settings = { x: { field: "origin" }, y: { field: "flights" }, color: { field: "airline" } };
+  const fills = async (renderer: string, properties: Record<string, unknown>, mark: string) => {
+    const { view, warnings } = await drawn(renderer, properties, PAIRS);
+    expect(warnings).toEqual([]);
+    return [...new Set(items(view, mark).map(({ fill }) => fill))];
+  };
+  for (const vl_config of [{ range: { category } }, JSON.stringify({ range: { category } })]) {
+    expect(await fills("stacked_bar", { ...settings, vl_config }, "rect")).toEqual(category);
+    expect(await fills("scatter_plot", { x: { field: "flights" }, y: { field: "delay" }, color: { field: "airline" }, vl_config }, "symbol")).toEqual(category);
+  }
+  // What maps a value to a colour says more than that, and what is no colour says nothing.
+  expect(await fills("stacked_bar", { ...settings, color: { field: "airline", colorMapping: [{ value: "UA", color: "teal" }] }, vl_config: { range: { category } } }, "rect")).toEqual(["#ff0000", "teal"]);
+  expect(await fills("stacked_bar", { ...settings, vl_config: { range: { category: ["url(x)", 7] } } }, "rect")).toEqual(["#000001", "#000002"]);
+  expect(await fills("stacked_bar", { ...settings, vl_config: { range: { category: "category10" } } }, "rect")).toEqual(["#1f77b4", "#ff7f0e"]);
+  const cells = await fills("heatmap", { x: { field: "origin" }, y: { field: "airline" }, color: { field: "flights" }, vl_config: { range: { heatmap: ["#000000", "#ff0000"] } } }, "rect");
+  expect(cells).toContain("rgb(255, 0, 0)");
+});
+
 test("a limit counts names, and all times are drawn", async () => {
   const data = answer({ day: DAY, origin: {}, n: MEASURE }, days([1, 2, 3, 4, 5]).flatMap(([day, n]) => ["a", "b", "c"].map((origin) => [day, origin, n])));
   const settings = { x: { field: "day", type: "temporal", limit: 2, sort: "-y" }, y: { field: "n" }, color: { field: "origin", limit: 2 } };
