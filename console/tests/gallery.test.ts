@@ -150,6 +150,23 @@ served("the gallery", gallery, (on) => {
     await leave();
   });
 
+  test.each([1440, 390])("keeps each menu inside of the page at %i pixels, and one open", async (width) => {
+    const { page, leave } = await visit(of("figures"), { viewport: { width, height: 2_400 } });
+    await settled(page);
+    const menus = page.locator("main .menu");
+    const count = await menus.count();
+    expect(count).toBeGreaterThan(8);
+    for (let place = 0; place < count; place++) {
+      // An open menu may cover the next one.
+      await menus.nth(place).locator("> summary").press("Enter");
+      const panel = menus.nth(place).locator("> :not(summary)");
+      const ends = () => panel.evaluate((one) => ((box, page) => [box.left >= page.left && box.left >= 0, box.right <= page.right && box.right <= innerWidth])(one.getBoundingClientRect(), document.querySelector("main")!.getBoundingClientRect()));
+      await expect.poll(ends, { message: `menu ${place}` }).toEqual([true, true]);
+      await expect.poll(() => page.locator("main .menu[open]").count()).toBe(1);
+    }
+    await leave();
+  });
+
   test("shows a viewer what his policies leave, and says of the rest that it is not shown", async () => {
     const viewer = await standIn(on.program.port, (asked) => {
       if (/^\/v1\/.*\/(canvases|metrics)\//.test(asked.url ?? "")) asked.headers["watershed-view-as"] = NORTH;
