@@ -27,6 +27,9 @@ function gallery(): string {
       "type: canvas\ndisplay_name: The board of a bakery with forty letters in it\nrows:\n  - items:\n      - markdown: {content: '{{ .user.region }}'}\n      - {width: 2, kpi: {metrics_view: sales, measure: sales, title: 'A figure with a name of forty letters, no more'}}\n" +
       "      - bar_chart: {metrics_view: sales, x: {field: product, type: nominal}, y: {field: sales, type: quantitative}, title: 'A chart with a name of forty letters, no more'}\n" +
       "      - globe: {of: tomorrow}\n",
+    "canvases/apart.yaml":
+      "type: canvas\ndefaults: {time_range: P1M}\nrows:\n  - items:\n      - table: {metrics_view: sales, columns: [product, sales], title: Compared, time_filters: 'tr=P7D&compare_tr=rill-PW'}\n" +
+      "      - kpi: {metrics_view: sales, measure: sales, title: One day, time_filters: 'tr=P1D&grain=day'}\n",
   });
   return project;
 }
@@ -145,6 +148,13 @@ served("the gallery", gallery, (on) => {
     }
     await page.goto(of("charts", "compare=-1P"));
     await page.locator(".resolved", { hasText: ranges }).waitFor();
+    // Where each part has a time of its own, none tells that of the board.
+    await page.goto(of("apart", "compare=-1P"));
+    await page.locator(".resolved", { hasText: ranges }).waitFor();
+    await part(page, "Compared").getByText("Of its own time filters this has no effect: compare_tr=rill-PW").waitFor();
+    // One bucket is no line.
+    await settled(page);
+    expect(await part(page, "One day").locator("svg").count()).toBe(0);
     await page.getByLabel("compared with").selectOption("none");
     await page.locator(".resolved", { hasText: /^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \(UTC\)/ }).waitFor();
     await leave();

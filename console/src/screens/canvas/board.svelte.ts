@@ -34,7 +34,7 @@ export class Board extends Look {
   private loading: AbortController | undefined;
   private bounding: AbortController | undefined;
   private comparing: AbortController | undefined;
-  /** The comparison that was asked about, so that nothing is asked twice. */
+  /** The range that was asked about, so that nothing is asked twice. */
   private told = "";
   /** Whose bounds were asked for. */
   private boundOf: Asking | undefined;
@@ -160,19 +160,19 @@ export class Board extends Look {
     void at.bounds(signal).then((bounds) => !signal.aborted && (this.bounds = bounds), () => {});
   }
 
-  /** What the present range would be compared with, where no part of the first view tells. */
+  /** The range and the comparison that no part of the first view has told; none where all is known, or may still be. */
   wanted = $derived.by(() => {
     const { compare, compared, range, zone, span } = this;
-    const isTold = compare === undefined || range === undefined || compared !== undefined || span?.of !== `${range}${zone}`;
+    const isTold = range === undefined || (span?.of === `${range}${zone}` && (compare === undefined || compared !== undefined));
     return isTold || this.shared.pending > 0 ? undefined : JSON.stringify([range, zone, compare, this.as, this.round]);
   });
-  /** Asks over no rows what the range is compared with, once for each, if nothing else has told it. */
-  compareAll(): void {
+  /** Asks over no rows what the range comes to, and what it is compared with, once for each. */
+  askRange(): void {
     const [at, { wanted, range, zone, compare }] = [this.first, this];
     const measure = [...this.sights.values()].find(({ asking }) => asking === at)?.plain[0];
-    if (!at || !wanted || wanted === this.told || !range || !compare || !measure) return;
+    if (!at || !wanted || wanted === this.told || !range || !measure) return;
     this.told = wanted;
-    const query: Query = { measures: [measure.name], time_range: range, comparison_time_range: comparison(compare), time_zone: zone, where: { val: false } };
+    const query: Query = { measures: [measure.name], time_range: range, ...(compare ? { comparison_time_range: comparison(compare) } : {}), time_zone: zone, where: { val: false } };
     this.comparing?.abort();
     const { signal } = (this.comparing = new AbortController());
     const isPresent = () => !signal.aborted && range === this.range && zone === this.zone;

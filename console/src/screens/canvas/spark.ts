@@ -3,6 +3,9 @@
 export const WIDTH = 200;
 export const HEIGHT = 32;
 
+/** Returns true if there is a line to draw: one value alone is a dot that nobody sees. */
+export const isLine = (values: (number | null)[]): boolean => values.filter((value) => value !== null).length > 1;
+
 /** The pieces of a line, each as the points of a polyline. A value alone is a short dash. */
 export function pieces(values: (number | null)[]): string[] {
   const known = values.filter((value) => value !== null);

@@ -9,8 +9,11 @@ import type { Asked, Component } from "./document";
 /** Older and longer names of grains. */
 const grainOf = (word: string): Grain | undefined => GRAINS.find((one) => one === word.toLowerCase().replace(/^time_grain_/, ""));
 
+/** What draws a comparison with another time. */
+const COMPARES = new Set(["kpi", "kpi_grid", "leaderboard"]);
+
 /** Returns the time of a component's own; none where it has that of the board. */
-export function timeOf({ properties }: Pick<Component, "properties">): Own | undefined {
+export function timeOf({ renderer, properties }: Pick<Component, "renderer" | "properties">): Own | undefined {
   const said = properties.time_filters;
   if (typeof said !== "string" || said.trim() === "") return undefined;
   const own: Own = { range: undefined, compare: undefined, zone: undefined, grain: undefined, unread: [] };
@@ -18,7 +21,7 @@ export function timeOf({ properties }: Pick<Component, "properties">): Own | und
     const value = word.trim();
     if (value === "") continue;
     if (key === "tr") own.range = value;
-    else if (key === "compare_tr") own.compare = value;
+    else if (key === "compare_tr" && COMPARES.has(renderer)) own.compare = value;
     else if (key === "tz" && isZone(value)) own.zone = value;
     else if (key === "grain" && grainOf(value)) own.grain = grainOf(value);
     else own.unread.push(visible(`${key}=${value}`));
