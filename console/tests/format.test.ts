@@ -77,7 +77,7 @@ const RENDERERS: Record<string, Row[]> = {
   leaderboard: [["dimensions", "one list for each", "board"], ["measures", "columns, the first of which orders", "board"], ["num_rows", "rows of each list", "gallery"]],
   table: [["columns", "columns in their order", "truth"]],
   pivot: [["row_dimensions", "what rows are", "board"], ["col_dimensions", "what columns are", "board"], ["measures", "what cells are", "board"]],
-  markdown: [["content", "a text with signs", "prose"]],
+  markdown: [["content", "a text with signs", "prose"], ["alignment", "where the text stands in its place", "layout"]],
   text: [],
   template: [],
   image: [["url", "a picture that stands in its address", "pictures"], ["alt", "what it says to those who can't see it", "gallery"]],

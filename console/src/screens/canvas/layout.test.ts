@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { columnsOf, linesOf, unlike } from "./layout";
+import { alignmentOf, columnsOf, linesOf, unlike } from "./layout";
 
 const widths = (...all: number[]) => linesOf(all.map((width, place) => ({ width, component: String(place) }))).map(({ items, rest }) => [...items.map(({ width }) => width), ...(rest ? [-rest] : [])]);
 
@@ -27,4 +27,9 @@ test("names that are equal get numbers, and none is there twice", () => {
 
 test("columns are written as style sheets have them", () => {
   expect(columnsOf(linesOf([{ width: 4, component: "a" }])[0]!)).toBe("minmax(0, 4fr) minmax(0, 8fr)");
+});
+
+test("a text stands where its author says, and where it begins otherwise", () => {
+  expect(alignmentOf({ alignment: { horizontal: "center", vertical: "middle" } })).toEqual({ horizontal: "center", vertical: "middle" });
+  for (const alignment of [undefined, null, "center", { horizontal: "url(x)", vertical: 7 }]) expect(alignmentOf({ alignment })).toEqual({ horizontal: undefined, vertical: undefined });
 });

@@ -45,6 +45,14 @@ export function linesOf(items: Item[]): Line[] {
   });
 }
 
+const one = <Word extends string>(value: unknown, ...words: Word[]): Word | undefined => words.find((word) => word === value);
+
+/** Where a text stands in its place, as its author says. */
+export function alignmentOf({ alignment }: Record<string, unknown>): { horizontal: "left" | "center" | "right" | undefined; vertical: "top" | "middle" | "bottom" | undefined } {
+  const said = (typeof alignment === "object" && alignment !== null ? alignment : {}) as Record<string, unknown>;
+  return { horizontal: one(said.horizontal, "left", "center", "right"), vertical: one(said.vertical, "top", "middle", "bottom") };
+}
+
 /** The columns of a line as style sheets have them. */
 export function columnsOf({ items, rest }: Line): string {
   return [...items.map(({ width }) => width), ...(rest > 0 ? [rest] : [])].map((width) => `minmax(0, ${width}fr)`).join(" ");
