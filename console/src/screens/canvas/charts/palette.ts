@@ -119,7 +119,7 @@ export function configOf(palette: Palette): Config {
     font,
     padding: 4,
     view: { stroke: null },
-    axis: { ...label, domainColor: line, tickColor: line, gridColor: line, labelOverlap: true, labelLimit: 140 },
+    axis: { ...label, domainColor: line, tickColor: line, gridColor: line, labelOverlap: true, labelSeparation: 8, labelLimit: 140 },
     axisX: { grid: false },
     legend: { ...label, labelLimit: 160, symbolLimit: 30, symbolType: "circle" },
     header: label,
