@@ -160,6 +160,27 @@ served("the gallery", gallery, (on) => {
     await leave();
   });
 
+  test("tells of the nearest point of a line, and of none elsewhere", async () => {
+    const { page, leave } = await visit(of("charts"), { viewport: { width: 1440, height: 1_200 } });
+    await settled(page);
+    const chart = part(page, "Takings by Sold At").locator("canvas").first();
+    await chart.waitFor();
+    const { x, y, width, height } = (await chart.boundingBox())!;
+    const tip = page.locator(".tip");
+    // Far from the line both times.
+    await page.mouse.move(x + width / 2, y + height * 0.15);
+    await expect.poll(() => tip.innerText()).toMatch(/takings: /i);
+    const first = await tip.innerText();
+    const dot = (await page.locator("main .dot").boundingBox())!;
+    expect(Math.abs(dot.x + dot.width / 2 - (x + width / 2))).toBeLessThan(20);
+    if (process.env.WATERSHED_PICTURES) await page.screenshot({ path: `${process.env.WATERSHED_PICTURES}/gallery nearest.png` });
+    await page.mouse.move(x + width * 0.8, y + height * 0.8);
+    await expect.poll(() => tip.innerText()).not.toBe(first);
+    await page.mouse.move(x + width / 2, y - 40);
+    await tip.waitFor({ state: "detached" });
+    await leave();
+  });
+
   test.each([1440, 390])("keeps each menu inside of the page at %i pixels, and one open", async (width) => {
     const { page, leave } = await visit(of("figures"), { viewport: { width, height: 2_400 } });
     await settled(page);

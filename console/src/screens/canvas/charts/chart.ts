@@ -27,6 +27,8 @@ export interface Chart {
   summary: string;
   /** The dimension and the value behind a mark; none where a click says nothing. */
   pick: (datum: Loose) => Picked;
+  /** The axis along which the pointer finds the nearest point; none where it has to meet what it tells of. */
+  nearest?: "x" | "y";
 }
 
 export type Picked = [dimension: string, value: unknown] | undefined;

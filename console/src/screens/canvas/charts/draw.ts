@@ -9,6 +9,7 @@ import { bound, interpreter, trust } from "./budget";
 import { timeLabel, type Chart, type Ground } from "./chart";
 import { judgeAll } from "./expressions";
 import { refusals } from "./guard";
+import { nearest } from "./near";
 import { json } from "./own";
 import { configOf, repainted, told } from "./palette";
 import { chartOf, isOwn } from "./spec";
@@ -123,8 +124,8 @@ function measure(view: View): void {
 /** What a chart tells its frame. */
 export interface Hooks {
   pick: (dimension: string, value: unknown) => void;
-  /** Shows a tooltip at a place of the window; none with an empty text. */
-  tell: (text: string, left: number, top: number) => void;
+  /** Shows a tooltip at a place of the window, and the point that it speaks of; none with an empty text. */
+  tell: (text: string, left: number, top: number, point?: { left: number; top: number }) => void;
   fail: (reason: string) => void;
 }
 
@@ -137,9 +138,22 @@ export async function show({ chart, view, onFail }: Ready, into: HTMLElement, { 
     const found = typeof datum === "object" && datum !== null ? chart.pick(datum as Record<string, unknown>) : undefined;
     if (found) pick(...found);
   });
+  const { nearest: along } = chart;
+  const near = (event: PointerEvent) => {
+    const canvas = into.querySelector("canvas");
+    if (!along || !canvas) return;
+    const [frame, [x, y], padding] = [canvas.getBoundingClientRect(), view.origin(), view.padding() as { left: number; top: number }];
+    const [left, top] = [frame.left + x + padding.left, frame.top + y + padding.top];
+    const found = nearest(view, { x: event.clientX - left, y: event.clientY - top }, along);
+    tell(found ? told(found.tooltip) : "", event.clientX, event.clientY, found && { left: left + found.x, top: top + found.y });
+  };
+  if (along) view.addEventListener("pointermove", (event, item) => (item as { tooltip?: unknown } | null)?.tooltip == null && near(event as PointerEvent));
+  const leave = () => tell("", 0, 0);
+  into.addEventListener("pointerleave", leave);
   onFail(fail);
   await view.initialize(into).runAsync();
   return () => {
+    into.removeEventListener("pointerleave", leave);
     tell("", 0, 0);
     view.finalize();
     into.replaceChildren();

@@ -57,7 +57,7 @@ export function lines(ground: Ground): Chart {
       { mark: { type: "point", filled: true, size: 30, invalid: "filter", cursor: found.chosen ? "pointer" : "default" }, encoding: encoding({ opacity: { condition: { test: "datum.lone", value: 1 }, value: 0 }, tooltip: { field: "tip", type: "nominal" } }) },
     ],
   });
-  return { spec, notes, summary: said(found, isArea ? "area chart" : "line chart", by ? ` and ${by.title}` : ""), pick: found.pick };
+  return { spec, notes, summary: said(found, isArea ? "area chart" : "line chart", by ? ` and ${by.title}` : ""), pick: found.pick, nearest: isLying ? "y" : "x" };
 }
 
 /** Lines over names follow the order of the rows, which is that of the axis. Areas always do: by a field of their order each place would be an area. */
@@ -118,5 +118,5 @@ export function combo(ground: Ground): Chart {
     ];
   });
   const spec = framed(ground, { layer, resolve: { scale: { y: "independent" } } });
-  return { spec, notes, summary: said(found, "bars and lines", ""), pick };
+  return { spec, notes, summary: said(found, "bars and lines", ""), pick, nearest: "x" };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { nearest } from "./near";
 import { rowsOf } from "./own";
 import { told } from "./palette";
 import { chartOf, CHARTS, isOwn } from "./spec";
@@ -125,6 +126,20 @@ test("a limit counts names, and all times are drawn", async () => {
   const { view, chart } = await drawn("heatmap", { x: { field: "day", limit: 2 }, y: { field: "origin", limit: 2 }, color: { field: "n" } }, data);
   expect(items(view, "rect")).toHaveLength(10);
   expect(chart.notes).toHaveLength(1);
+});
+
+test("the pointer finds the nearest point of lines, and of those of one time the nearest one", async () => {
+  const data = answer({ day: DAY, origin: {}, n: MEASURE }, ["a", "b"].flatMap((origin, of) => days([1, 2, 3, 4, 5]).map(([day]) => [day, origin, of * 100])));
+  const { view, chart } = await drawn("line_chart", { x: { field: "day" }, y: { field: "n" }, color: { field: "origin" } }, data);
+  expect(chart.nearest).toBe("x");
+  const [width, height] = [view.width(), view.height()];
+  const at = (x: number, y: number) => String(nearest(view, { x: width * x, y: height * y }, "x")?.tooltip);
+  expect(at(0.02, 0.3)).toMatch(/Mar 1.*\norigin: b/s);
+  expect(at(0.02, 0.7)).toMatch(/Mar 1.*\norigin: a/s);
+  expect(at(0.55, 0.95)).toMatch(/Mar 3.*\norigin: a/s);
+  expect(at(0.99, 0.01)).toMatch(/Mar 5.*\norigin: b/s);
+  expect(nearest(view, { x: -5, y: 10 }, "x")).toBeUndefined();
+  expect((await drawn("bar_chart", XY, FLIGHTS)).chart.nearest).toBeUndefined();
 });
 
 test("bars have their order, their limit, and no height where there is no value", async () => {
