@@ -19,6 +19,7 @@ const TESTS = {
   pictures: "src/screens/canvas/pictures.test.ts",
   prose: "src/screens/canvas/prose.test.ts",
   compared: "src/screens/canvas/compared.test.ts",
+  narrowed: "src/screens/canvas/narrowed.test.ts",
   times: "src/screens/canvas/times.test.ts",
   charts: "src/screens/canvas/charts/spec.test.ts",
   guard: "src/screens/canvas/charts/guard.test.ts",
@@ -68,7 +69,10 @@ const COMPONENT: Row[] = [
 ];
 
 /** Settings of all renderers that draw numbers. */
-const OF_NUMBERS: Row[] = [["time_filters", "a range, a comparison and a grain of its own", "times"]];
+const OF_NUMBERS: Row[] = [
+  ["time_filters", "a range, a comparison and a grain of its own", "times"],
+  ["dimension_filters", "a filter of its own", "narrowed"],
+];
 
 /** Settings of renderers that are no charts on their own. */
 const RENDERERS: Record<string, Row[]> = {

@@ -125,7 +125,13 @@ served("the gallery", gallery, (on) => {
     const [week, months] = [part(page, "The last week"), part(page, "Three months by week")];
     await week.getByText(/^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, its own range, compared with \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d, by day\.$/).waitFor();
     await months.getByText(/, its own range, by week\.$/).waitFor();
-    await months.getByText("Of its own time filters this has no effect: f=shop IN ('Quay')").waitFor();
+    await months.getByText("Its own filter: shop IN ('Quay').").waitFor();
+    const narrowed = questions.find(({ query }) => query.time_range === "P3M")!;
+    expect(narrowed.query.where).toEqual({ cond: { op: "in", exprs: [{ name: "shop" }, { val: ["Quay"] }] } });
+    await part(page, "Sales but for buns").getByText("Its own filter: product NIN ('Bun', 'Rye').").waitFor();
+    await part(page, "Sales but for buns").getByText("As a table").click();
+    await part(page, "Sales but for buns as a table").getByText("Pretzel", { exact: false }).first().waitFor();
+    expect(await part(page, "Sales but for buns as a table").innerText()).not.toMatch(/Bun|Rye/);
     expect(await week.locator(".change").count()).toBe(2);
     const own = () => questions.filter(({ query }) => ["P7D", "P3M"].includes(query.time_range)).map(({ query }) => [query.time_range, query.comparison_time_range?.offset, query.dimensions?.[0]?.grain]);
     const all = [["P3M", undefined, "week"], ["P7D", "rill-PP", undefined], ["P7D", undefined, "day"]];

@@ -11,6 +11,7 @@ import { comparison, type Query } from "../explore/questions";
 import { Queue } from "../explore/queue";
 import { declaredBy } from "./declared";
 import type { BoardDocument, Component, Variable } from "./document";
+import { narrowed } from "./narrowed";
 import { Sight } from "./sight.svelte";
 import { timeOf } from "./times";
 import { givenOf } from "./variables";
@@ -111,7 +112,8 @@ export class Board extends Look {
     this.bound();
   }
 
-  private show(document: BoardDocument): void {
+  private show(told: BoardDocument): void {
+    const document = { ...told, components: Object.fromEntries(Object.entries(told.components).map(([name, component]) => [name, narrowed(component)])) };
     const together = { queue: this.queue, once: this.once, open: (change: 1 | -1) => (this.shared.pending += change) };
     const [sights, apart] = [new Map<string, Sight>(), new Map<string, Sight>()];
     const times = new Map(Object.values(document.components).flatMap((component) => timeOf(component) ?? []).map((own) => [JSON.stringify(own), own]));

@@ -14,7 +14,7 @@ const NOTHING = { range: undefined, compare: undefined, zone: undefined, grain: 
 test("the words of a component's own time are read, and those without a meaning are named", () => {
   expect(timeOf(part("tr=P4W&compare_tr=rill-PP&grain=week"))).toEqual({ ...NOTHING, range: "P4W", compare: "rill-PP", grain: "week" });
   expect(timeOf(part("tr=7D%20as%20of%20latest%2FD%2B1D&tz=Europe/Berlin"))).toEqual({ ...NOTHING, range: "7D as of latest/D+1D", zone: "Europe/Berlin" });
-  expect(timeOf(part("tr=P7D&f=origin IN ('JFK')&grain=fortnight&tz=Nowhere"))).toEqual({ ...NOTHING, range: "P7D", unread: ["f=origin IN ('JFK')", "grain=fortnight", "tz=Nowhere"] });
+  expect(timeOf(part("tr=P7D&f=origin IN ('JFK')&grain=fortnight&tz=Nowhere"))).toEqual({ ...NOTHING, range: "P7D", unread: ["grain=fortnight", "tz=Nowhere"] });
   // What draws no comparison says that it does not.
   expect(timeOf({ ...part("tr=P7D&compare_tr=rill-PW"), renderer: "table" })).toEqual({ ...NOTHING, range: "P7D", unread: ["compare_tr=rill-PW"] });
   for (const none of [undefined, "", " ", 7, { tr: "P4W" }]) expect(timeOf(part(none))).toBeUndefined();

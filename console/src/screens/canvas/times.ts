@@ -19,7 +19,8 @@ export function timeOf({ renderer, properties }: Pick<Component, "renderer" | "p
   const own: Own = { range: undefined, compare: undefined, zone: undefined, grain: undefined, unread: [] };
   for (const [key, word] of new URLSearchParams(said.trim().replace(/^\?/, ""))) {
     const value = word.trim();
-    if (value === "") continue;
+    // A filter is read beside the other one of the component.
+    if (value === "" || key === "f") continue;
     if (key === "tr") own.range = value;
     else if (key === "compare_tr" && COMPARES.has(renderer)) own.compare = value;
     else if (key === "tz" && isZone(value)) own.zone = value;

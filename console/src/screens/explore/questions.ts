@@ -119,7 +119,7 @@ export function figures(frame: Frame, measures: string[]): Question {
 }
 
 /** Returns a condition that both ask for. */
-function both(one: Condition | undefined, other: Condition | undefined): Condition | undefined {
+export function both(one: Condition | undefined, other: Condition | undefined): Condition | undefined {
   return one && other ? cond("and", one, other) : (one ?? other);
 }
 
