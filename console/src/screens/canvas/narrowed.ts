@@ -15,8 +15,9 @@ type Word = { sort: "text" | "name" | "word" | "sign"; text: string } | { sort: 
 
 function wordsOf(text: string): Word[] | undefined {
   const all: Word[] = [];
+  const { length } = text.trimEnd();
   WORDS.lastIndex = 0;
-  while (text.slice(WORDS.lastIndex).trim() !== "") {
+  while (WORDS.lastIndex < length) {
     const [, quoted, named, number, word, sign] = WORDS.exec(text) ?? [];
     if (quoted !== undefined) all.push({ sort: "text", text: quoted.replace(/\\(.)|''/gs, (_, one?: string) => one ?? "'") });
     else if (named !== undefined) all.push({ sort: "name", text: named.replace(/\\(.)/gs, "$1") });
