@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem, hint};
-use watershed_compilers::{Project, Scope, Spec};
+use watershed_compilers::{FileEvent, Project, Scope, Spec};
 use watershed_drivers::olap::{Access, Failure, Home, LakeHome, Olap, Rights, System};
+use watershed_drivers::regular;
 use watershed_outputs::Outputs;
 use watershed_outputs::database::Connection;
 use watershed_proto::MapValue;
@@ -100,8 +101,12 @@ pub(crate) async fn find(options: &Options, state: &StateFolder) -> Result<Place
 }
 
 fn mentions_lake(root: &Path) -> bool {
-    let read = |file: &&str| std::fs::read_to_string(root.join(file)).is_ok_and(|text| text.contains(LAKE));
-    FILES.iter().any(read)
+    // A pipe of such a name would be waited for.
+    let read = |file: &str| regular::read(&root.join(file), FileEvent::MAX_BYTES);
+    let mentions = |text: &[u8]| text.windows(LAKE.len()).any(|word| word == LAKE.as_bytes());
+    FILES
+        .iter()
+        .any(|file| read(file).is_ok_and(|text| mentions(&text)))
 }
 
 /// Returns the place of the data that a compiled project states.
