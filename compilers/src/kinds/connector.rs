@@ -86,7 +86,9 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
     let mut connectors = Vec::new();
     if name == "ducklake" {
-        refuse_reading_alone(reader, &rest);
+        if spec.builds {
+            refuse_reading_alone(reader, &rest);
+        }
         connectors.extend(store(reader, &rest));
     }
     for (key, entry) in &rest {
@@ -128,9 +130,6 @@ fn store(reader: &mut Reader<'_, '_>, settings: &Map) -> Option<String> {
 /// Reports a lake that models are built in and that may only be read.
 fn refuse_reading_alone(reader: &mut Reader<'_, '_>, settings: &Map) {
     let name = reader.about.name.to_owned();
-    if !name.eq_ignore_ascii_case(reader.context.olap) {
-        return;
-    }
     let mode = settings.get("mode").map(|entry| &entry.value);
     let Some(mode) = mode.filter(|mode| mode.scalar_text().as_deref() == Some("read")) else {
         return;

@@ -19,7 +19,7 @@ const FILE: &str = "main.duckdb";
 /// Environment variable that makes this program the rival process: folder, epoch and table.
 const RIVAL: &str = "WATERSHED_CONFORM_RIVAL";
 /// Output of a rival that was refused.
-const REFUSED: &str = "the rival was refused";
+pub(crate) const REFUSED: &str = "the rival was refused";
 
 /// Factory of engines on DuckDB files.
 pub(crate) struct DuckDbFactory;
@@ -72,6 +72,30 @@ fn engine(folder: &Path) -> Engine {
     Engine::new(options)
 }
 
+/// Closes engines that were opened.
+pub(crate) async fn close_all(opened: &Mutex<Vec<Engine>>) {
+    let opened = std::mem::take(&mut *opened.lock().unwrap());
+    for engine in opened {
+        engine.close().await.unwrap();
+    }
+}
+
+/// Starts this program as a rival process, which acts in a test and reads from a variable what it is to do.
+pub(crate) async fn run_rival(test: &'static str, variable: &'static str, said: String) -> Rival {
+    let run = move || {
+        let program = std::env::current_exe().unwrap();
+        let mut command = Command::new(program);
+        command.args(["--exact", test, "--nocapture"]);
+        command.env(variable, said).output().unwrap()
+    };
+    let done = tokio::task::spawn_blocking(run).await.unwrap();
+    assert!(done.status.success(), "{done:?}");
+    match String::from_utf8_lossy(&done.stdout).contains(REFUSED) {
+        true => Rival::Refused,
+        false => Rival::Built,
+    }
+}
+
 impl Scratch for Folder {
     fn open(&self) -> Arc<dyn Olap> {
         let engine = engine(self.folder.path());
@@ -80,13 +104,7 @@ impl Scratch for Folder {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        async {
-            let opened = std::mem::take(&mut *self.opened.lock().unwrap());
-            for engine in opened {
-                engine.close().await.unwrap();
-            }
-        }
-        .boxed()
+        close_all(&self.opened).boxed()
     }
 
     fn person(&self) -> Box<dyn Person> {
@@ -96,21 +114,7 @@ impl Scratch for Folder {
     fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival> {
         let folder = self.folder.path().display();
         let said = format!("{epoch}\n{table}\n{folder}");
-        async move {
-            let run = move || {
-                let program = std::env::current_exe().unwrap();
-                let mut command = Command::new(program);
-                command.args(["--exact", "another_process_tries_to_build", "--nocapture"]);
-                command.env(RIVAL, said).output().unwrap()
-            };
-            let done = tokio::task::spawn_blocking(run).await.unwrap();
-            assert!(done.status.success(), "{done:?}");
-            match String::from_utf8_lossy(&done.stdout).contains(REFUSED) {
-                true => Rival::Refused,
-                false => Rival::Built,
-            }
-        }
-        .boxed()
+        run_rival("another_process_tries_to_build", RIVAL, said).boxed()
     }
 
     fn images(&self) -> Option<Box<dyn Images>> {

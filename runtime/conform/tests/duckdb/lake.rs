@@ -1,7 +1,6 @@
 //! Factory for lakes, with their catalogs in a file of DuckDB, a file of SQLite, or Postgres.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -15,13 +14,11 @@ use watershed_drivers::CRASH_POINTS;
 use watershed_drivers::duckdb::{ByHand, Engine, LAKE_GUARANTEES, Options};
 use watershed_drivers::olap::{Attached, Guarantees, Home, Lake, LakeHome, Olap, Rights, System};
 
-use super::factory::{DuckDbFactory, Kept, Program};
+use super::factory::{DuckDbFactory, Kept, Program, REFUSED, close_all, run_rival};
 use super::postgres::Server;
 
 /// Environment variable that makes this program the rival process of a lake.
 const RIVAL: &str = "WATERSHED_CONFORM_LAKE_RIVAL";
-/// Output of a rival that was refused.
-const REFUSED: &str = "the rival was refused";
 /// Counter that makes the schemas of catalogs in Postgres unique.
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
@@ -270,13 +267,7 @@ impl Scratch for LakeFolder {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        async {
-            let opened = std::mem::take(&mut *self.opened.lock().unwrap());
-            for engine in opened {
-                engine.close().await.unwrap();
-            }
-        }
-        .boxed()
+        close_all(&self.opened).boxed()
     }
 
     fn person(&self) -> Box<dyn Person> {
@@ -285,25 +276,7 @@ impl Scratch for LakeFolder {
 
     fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival> {
         let said = format!("{epoch}\n{table}\n{}", self.address.to_text());
-        async move {
-            let run = move || {
-                let program = std::env::current_exe().unwrap();
-                let mut command = Command::new(program);
-                command.args([
-                    "--exact",
-                    "another_process_tries_to_build_in_the_lake",
-                    "--nocapture",
-                ]);
-                command.env(RIVAL, said).output().unwrap()
-            };
-            let done = tokio::task::spawn_blocking(run).await.unwrap();
-            assert!(done.status.success(), "{done:?}");
-            match String::from_utf8_lossy(&done.stdout).contains(REFUSED) {
-                true => Rival::Refused,
-                false => Rival::Built,
-            }
-        }
-        .boxed()
+        run_rival("another_process_tries_to_build_in_the_lake", RIVAL, said).boxed()
     }
 
     fn images(&self) -> Option<Box<dyn Images>> {
