@@ -215,6 +215,11 @@ codes! {
         example: "refresh: {cron: \"0 6 * * *\"}",
         fix: "Nothing, if the schedule is for production alone. `run_in_dev: true` has it count in `dev` too; `--environment prod` picks another environment.",
     }
+    TestAsModel = Warning "test-as-model" {
+        meaning: "A SQL file in the folder `tests` makes a model like any other, and tests nothing.",
+        example: "tests/no_orders_twice.sql, as dbt's tests of one query are written",
+        fix: "Write the query as a test of the model that it is about: `tests: [{sql: SELECT ...}]` fails on rows. If a model is meant, say so: `-- @type: model`.",
+    }
     NoEffectYet = Warning "no-effect-yet" {
         meaning: "The key is read, and nothing acts on it yet.",
         example: "stage: {connector: files}",

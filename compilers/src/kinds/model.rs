@@ -14,6 +14,7 @@ mod unused;
 pub use files::{refused as refused_output, refused_object};
 pub(crate) use inputs::is_known;
 pub use inputs::{READER_OPTIONS, lakehouse_log};
+pub(crate) use unit_tests::no_rows_of;
 pub use unit_tests::with_all_columns;
 
 use std::collections::BTreeMap;

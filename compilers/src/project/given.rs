@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use crate::{
     diagnostics::{Code, Finding},
     draft::{Draft, Purpose, SqlBlock},
+    kinds::model::no_rows_of,
     sql::{Outcome, SqlAnalysis},
 };
 
@@ -23,7 +24,10 @@ pub(super) fn not_given(draft: &Draft, block: &SqlBlock, analyses: &[Arc<SqlAnal
             variant.is_none_or(|variant| !variant.incremental) && analysis.outcome() == Outcome::Parsed
         });
     let tables = run.flat_map(|(_, analysis)| &analysis.tables);
-    let missing = tables.filter(|table| !table.name.eq_ignore_ascii_case(&draft.name));
+    let missing = tables.filter(|table| {
+        let is_own = table.name.eq_ignore_ascii_case(&draft.name);
+        !is_own && !block.text.contains(&no_rows_of(&table.name))
+    });
     let missing: BTreeSet<&str> = missing.map(|table| table.name.as_str()).collect();
     let missing: Vec<&str> = missing.into_iter().collect();
     if missing.is_empty() {

@@ -405,6 +405,14 @@ impl Group<'_> {
             self.findings
                 .add_with_hint(self.start(), Code::NoKind, message, hint);
         }
+        let is_below_tests = self.files.first_path().to_ascii_lowercase().starts_with("tests/");
+        if is_below_tests && inferred == Some(FileKind::Kind(Kind::Model)) {
+            let message = "a SQL file in the folder `tests` makes a model, and tests nothing";
+            let hint = "a test stands with its model: `tests: [{sql: SELECT ...}]` fails on rows; `-- @type: model` says \
+                        that a model is meant";
+            self.findings
+                .add_with_hint(self.start(), Code::TestAsModel, message, hint);
+        }
         Some((inferred?, None))
     }
 

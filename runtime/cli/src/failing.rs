@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use watershed_api::documents::{Event, LastRun, Outcome, ResourceName};
 
+/// The number of equal ends of which `start` says how many there were; fewer are seen above.
+const WORTH_TELLING: u64 = 3;
+
 /// The failures that persist, with the number of times that each was repeated.
 #[derive(Debug, Default)]
 pub(super) struct Failing(BTreeMap<ResourceName, Standing>);
@@ -56,7 +59,7 @@ impl Failing {
             Outcome::Cancelled | Outcome::NotSelected => None,
         };
         match before {
-            Some(before) if before.times > 1 => Heard::Over(before.times),
+            Some(before) if before.times >= WORTH_TELLING => Heard::Over(before.times),
             _ => Heard::News,
         }
     }
@@ -124,7 +127,7 @@ mod tests {
         assert_eq!(hear(Outcome::Done, "", by_clock), Heard::News);
         assert_eq!(hear(Outcome::Skipped, "", by_clock), Heard::News);
         assert_eq!(hear(Outcome::Skipped, "", by_clock), Heard::Again);
-        assert_eq!(hear(Outcome::Unchanged, "", by_clock), Heard::Over(2));
+        assert_eq!(hear(Outcome::Unchanged, "", by_clock), Heard::News, "too few");
         assert_eq!(
             failing.hear(&ended("b", Outcome::Failed, "away", by_clock)),
             Heard::News

@@ -19,8 +19,11 @@ const FILTER: &str = "WATERSHED_LOG";
 pub(super) fn begin(shared: &Shared, runtime: &Runtime, traces: Option<&Traces>) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
-        // A full disk is told by the command, with the room that is missing. What belongs to nothing is told by nobody else.
-        (false, 0 | 1) => "error,watershed_controller::room=off,watershed::orphans=warn",
+        // A full disk is told by the command, with the room that is missing. What belongs to nothing, and a guess that
+        // is another, is told by nobody else.
+        (false, 0 | 1) => {
+            "error,watershed_controller::room=off,watershed::orphans=warn,watershed::guesses=warn"
+        }
         (false, 2) => "info",
         (false, _) => "debug",
     };

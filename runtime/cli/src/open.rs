@@ -41,10 +41,19 @@ async fn address(shared: &Shared, location: &Location, name: Option<&str>) -> Re
     };
     let found = output::<ops::Status>(shared, location, asked).await?;
     let one = found.resources.into_iter().next();
-    for segment in one.into_iter().flat_map(|one| [one.kind, one.name]) {
+    for segment in one.into_iter().flat_map(|one| [page_of(one.kind), one.name]) {
         address.extend(["/", &encoded(&segment)]);
     }
     Ok(address)
+}
+
+/// Returns the segment before a resource's name in an address: of what is drawn, the drawing has a page of its own.
+fn page_of(kind: String) -> String {
+    match kind.as_str() {
+        "canvas" => "canvases".to_owned(),
+        "explore" => "explores".to_owned(),
+        _ => kind,
+    }
 }
 
 /// Opens an address in the system's browser without waiting; returns false if there is no browser.

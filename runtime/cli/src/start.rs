@@ -1,6 +1,8 @@
 //! `start`: converges, and goes on while files are edited.
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,7 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
         LogFormat::Text => Format::Text,
     };
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], usual)?;
+    refuse_address(args)?;
     let location = Location::find(shared, args.folder.as_deref())?;
     if format == Format::Json {
         console.note("the document comes at the end; `--format jsonl` writes what happens as it happens\n");
@@ -84,6 +87,21 @@ fn is_full(location: &Location, began: Time) -> bool {
 /// Returns the free bytes of the state folder's disk; 0 if that is unknown.
 fn free_bytes(location: &Location) -> u64 {
     Volume::at_path(&location.state.path()).map_or(0, |volume| volume.free)
+}
+
+/// Refuses an address in the place of the project's folder: `--listen` takes one after `=` alone.
+fn refuse_address(args: &Start) -> Result<(), Failure> {
+    let folder = args.folder.as_deref().filter(|folder| !folder.exists());
+    let address = folder
+        .and_then(Path::to_str)
+        .filter(|text| text.parse::<SocketAddr>().is_ok());
+    match address.filter(|_| args.listen.is_some()) {
+        Some(address) => {
+            let message = format!("`{address}` stands where the project's folder does");
+            Err(Failure::usage(message).hint(format!("`--listen={address}` listens there")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Waits until the disk has more free space than it had by a fixed amount, for a bounded time, or until the program is

@@ -90,6 +90,14 @@ pub enum FilesError {
         /// The most levels that are supported.
         most: usize,
     },
+    /// The pattern matches several workbooks, of which SQL reads the first.
+    #[error("\"{pattern}\" matches {count} workbooks, and a query reads the first of them alone")]
+    Workbooks {
+        /// Pattern as the user wrote it.
+        pattern: String,
+        /// Number of matches.
+        count: usize,
+    },
     /// The end of the file is missing.
     #[error("\"{path}\" is cut off: its end is missing")]
     CutOff {
@@ -97,6 +105,16 @@ pub enum FilesError {
         path: String,
         /// The last line that exists; none in formats without lines.
         line: Option<u32>,
+    },
+    /// The file holds bytes that its encoding does not have.
+    #[error("\"{path}\" is not in {encoding}: line {line} has bytes that mean nothing there")]
+    Undecodable {
+        /// Path of the file.
+        path: String,
+        /// Name of the encoding.
+        encoding: &'static str,
+        /// Line with the first such bytes.
+        line: u32,
     },
     /// The file is encoded as big-endian UTF-16, which is not supported.
     #[error("\"{path}\" is in UTF-16 with the high byte first (big endian), which is not read")]

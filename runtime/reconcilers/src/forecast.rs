@@ -9,12 +9,13 @@ use std::{
     sync::Arc,
 };
 
+use watershed_compilers::sql::names_in;
 use watershed_core::{Batch, Change, Error, ErrorKind, Key, Name, RefView, Row, Target, Uid};
 use watershed_outputs::{
     selection::{Candidate, Chosen},
     traces::Made,
 };
-use watershed_proto::{Message, MigrationState, ModelState};
+use watershed_proto::{Message, MigrationState, ModelSpec, ModelState};
 
 pub use crate::model::forecast::View;
 
@@ -313,7 +314,10 @@ impl<'a> After<'a> {
         let (work, reason, took_ms) = match row.kind.as_str() {
             project_parser::KIND => return None,
             _ if !sky.chosen.holds(uid) => self.passed_over(&row, &refs, edit, sky).await,
-            model::KIND => self.model(&row, &refs, edit, sky).await,
+            model::KIND => match self.lost_input(uid) {
+                Some(error) => (PlannedWork::Fail(error), None, None),
+                None => self.model(&row, &refs, edit, sky).await,
+            },
             _ => self.other(&row, &refs, edit),
         };
         match &work {
@@ -330,6 +334,30 @@ impl<'a> After<'a> {
             work,
             reason,
             took_ms,
+        })
+    }
+
+    /// Returns the error of a model whose query is as it was and names an input that this edit removes or renames.
+    fn lost_input(&self, uid: Uid) -> Option<Error> {
+        let (row, before) = (self.rows.get(&uid)?, self.before.get(&uid)?);
+        let is_there = |name: &Name| row.refs.iter().any(|to| to.name == *name);
+        let lost = || before.refs.iter().filter(|to| !is_there(&to.name));
+        lost().next()?;
+        let sql = |row: &Row| ModelSpec::decode(row.spec.as_ref()).ok()?.sql;
+        let (now, then) = (sql(row)?, sql(before)?);
+        if now.text != then.text {
+            return None;
+        }
+        let names = names_in(&now.text);
+        let named = |to: &&watershed_core::Ref| names.contains(&to.name.as_str().to_lowercase());
+        lost().filter(named).find_map(|to| {
+            let gone = self.before.values().find(|row| row.key() == to.key())?;
+            let renamed = match self.edits.get(&gone.uid)? {
+                EditKind::Renamed => Some(self.rows.get(&gone.uid)?.name.as_str()),
+                EditKind::Deleted => None,
+                EditKind::Created | EditKind::Edited => return None,
+            };
+            Some(failure::lost_input(to.name.as_str(), renamed))
         })
     }
 
@@ -368,6 +396,7 @@ impl<'a> After<'a> {
             took_ms,
             spec,
             failed,
+            has_other_tests,
         } = foreseen;
         let mut after = Row::clone(row);
         after.state = Some(state.encode_to_vec().into());
@@ -432,6 +461,10 @@ impl<'a> After<'a> {
                 Some(path) => (
                     PlannedWork::Build,
                     Some(format!("its rows are written to `{path}`")),
+                ),
+                None if has_other_tests => (
+                    PlannedWork::Check,
+                    Some("its tests are others, or have failed".to_owned()),
                 ),
                 None => (PlannedWork::Nothing, None),
             },

@@ -286,9 +286,10 @@ impl Views<'_> {
         let mut bounds = Bounds::at(now);
         let names = plan::times(&found.view, question.query);
         let mut times = self.extents(found, policy, &names, now).await?;
-        if let Some(Until { latest, .. }) = question.execution_time {
+        if let Some(until) = question.execution_time {
             for extent in times.values_mut() {
-                (extent.latest, extent.watermark) = (Some(latest), Some(latest));
+                extent.latest = until.bounded(extent.latest);
+                extent.watermark = until.bounded(extent.watermark);
             }
         }
         bounds.times = times;

@@ -11,6 +11,7 @@ fn project() -> Sandbox {
     Sandbox::with(&[
         ("watershed.yaml", ""),
         ("models/one more.sql", "SELECT 1 AS id\n"),
+        ("dashboards/board.yaml", "type: canvas\nrows: []\n"),
     ])
 }
 
@@ -24,6 +25,13 @@ fn open_starts_nothing_where_nobody_serves_the_project() {
         at_rest.stderr.contains(message) && at_rest.stderr.contains("watershed start --listen"),
         "{}",
         at_rest.stderr
+    );
+    let blank = project.call(&["start", "--listen", "127.0.0.1:0"]);
+    assert_eq!(blank.code, Some(2));
+    assert!(
+        blank.stderr.contains("`--listen=127.0.0.1:0`"),
+        "{}",
+        blank.stderr
     );
     let start = Going::settled(&project);
     let unserved = project.call(&["open"]);
@@ -62,6 +70,8 @@ fn open_gives_the_browser_the_page_of_the_project_or_of_a_resource() {
     assert!(home.stderr.contains("no browser"), "{}", home.stderr);
     let one = project.call(&["open", "one more"]);
     assert_eq!(one.stdout.trim_end(), format!("{address}/model/one%20more"));
+    let board = project.call(&["open", "canvas/board"]);
+    assert_eq!(board.stdout.trim_end(), format!("{address}/canvases/board"));
     let unknown = project.call(&["open", "one mroe"]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
 

@@ -25,6 +25,38 @@ const PROJECT: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn a_plan_tells_of_readers_whose_input_goes_or_gets_another_name() {
+    let sandbox = Sandbox::with(PROJECT);
+    sandbox.run(0);
+    sandbox.rename("models/b.sql", "models/renamed.sql");
+    let said = sandbox.call(&["plan", "--json"]);
+    let failure = |plan: &Value| {
+        let steps = plan["steps"].as_array().expect("a list").iter();
+        let failed = steps.filter(|step| !step["error"].is_null());
+        let told = |step: &Value| format!("{} {}", step["name"], step["error"]["message"]);
+        failed.map(told).collect::<Vec<_>>().join("; ")
+    };
+    let told = failure(&said.json());
+    assert_eq!(
+        told,
+        r#""c" "its query reads \"b\", which is called \"renamed\" now""#
+    );
+    // And so it is.
+    let run = sandbox.call(&["run"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("unknown-table"), "{}", run.stderr);
+    assert!(!run.stderr.contains("last good build stays"), "{}", run.stderr);
+    sandbox.edit("models/c.sql", "FROM b", "FROM renamed");
+    sandbox.run(0);
+    sandbox.remove("models/renamed.sql");
+    let told = failure(&sandbox.call(&["plan", "--json"]).json());
+    assert_eq!(
+        told,
+        r#""c" "its query reads \"renamed\", which no file declares any more""#
+    );
+}
+
+#[test]
 fn a_plan_names_each_step_with_its_reason_and_touches_nothing() {
     let sandbox = Sandbox::with(PROJECT);
     let first = sandbox.call(&["plan"]);

@@ -142,6 +142,30 @@ fn the_template_of_an_incremental_model_is_tested_as_in_a_whole_build() {
 }
 
 #[test]
+fn a_list_without_rows_has_the_columns_of_its_table() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/raw.sql",
+            "-- @materialize: true\nSELECT 1 AS id, DATE '2026-01-01' AS day\n",
+        ),
+        (
+            "models/days.yaml",
+            "type: model\nsql: SELECT day, sum(id) AS ids FROM raw GROUP BY day\n\
+             unit_tests: [{name: none, given: {raw: []}, expect: []}]\n",
+        ),
+    ]);
+    project.run(0);
+    project.edit("models/days.yaml", "expect: []", "expect: [{ids: 1}]");
+    // A plan knows that the tests are run again.
+    assert_eq!(project.call(&["plan", "--exit-code"]).code, Some(5));
+    assert_eq!(project.call(&["run"]).code, Some(1));
+    project.edit("models/days.yaml", "expect: [{ids: 1}]", "expect: []");
+    project.run(0);
+    assert_eq!(project.call(&["plan", "--exit-code"]).code, Some(0));
+}
+
+#[test]
 fn columns_that_given_rows_do_not_name_are_null_of_their_type() {
     let project = project();
     let given = "{code: A, delay: 16, day: 2026-01-31}\n        - {code: A, delay: 15, day: 2026-02-01}";

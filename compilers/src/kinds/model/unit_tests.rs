@@ -112,14 +112,8 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
     let mut tables = Vec::new();
     let mut is_whole = true;
     for (input, entry) in given.map(|(map, _)| map).unwrap_or_default() {
-        let at = entry.value.at;
         match rows(entry.value, findings) {
-            Some(Rows { columns: None, sql }) if sql.is_empty() => {
-                let hint = "say them under `types:`, beside `rows: []`";
-                let message = format!("the columns of \"{input}\" are not known, for it has no row");
-                findings.add_with_hint(at, Code::MissingKey, message, hint);
-                is_whole = false;
-            }
+            Some(Rows { columns: None, sql }) if sql.is_empty() => tables.push(no_rows_of(&input)),
             Some(found) => tables.push(given_table(&input, &found)),
             None => is_whole = false,
         }
@@ -138,6 +132,13 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
     tables.push(format!("{EXPECTED} AS ({})", expected.sql));
     let difference = ENGINE.difference(EXPECTED, ACTUAL);
     Some(format!("WITH {} {difference}", tables.join(", ")))
+}
+
+/// Returns a table without rows. Within its own definition the name is that of the table of the project, which has the
+/// columns.
+pub(crate) fn no_rows_of(input: &str) -> String {
+    let name = ENGINE.name(input);
+    format!("{name} AS (SELECT * FROM {name} WHERE false)")
 }
 
 /// Returns a table of given rows, with a marker for columns that the rows don't name.

@@ -1,7 +1,10 @@
 //! Charts of rows: a line over time or bars, in characters or as SVG.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
     BLACK, ChartBuilder, Color as _, IntoDrawingArea as _, LineSeries, RGBColor, Rectangle, SVGBackend, WHITE,
 };
@@ -26,6 +29,9 @@ const HEIGHT: u16 = 16;
 const WIDTH: u16 = 100;
 /// The longest name of a bar, in columns.
 const NAME_MAX: usize = 30;
+/// The most labels below an SVG chart: of points in time, which are long, and of bars.
+const MARKS_OF_TIME: usize = 6;
+const MARKS: usize = 12;
 /// Width and height of an SVG chart, in pixels.
 const PICTURE: (u32, u32) = (960, 480);
 const INK: RGBColor = RGBColor(31, 111, 235);
@@ -55,6 +61,36 @@ struct Point {
     value: f64,
     /// Seconds since 1970; none for rows without a time.
     time: Option<f64>,
+}
+
+/// An axis with labels at given positions.
+struct Marked {
+    axis: RangedCoordf64,
+    marks: Vec<f64>,
+}
+
+impl Marked {
+    fn new(range: Range<f64>, marks: Vec<f64>) -> Self {
+        let axis = RangedCoordf64::from(range);
+        Self { axis, marks }
+    }
+}
+
+impl Ranged for Marked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.axis.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.axis.range()
+    }
 }
 
 /// A chart of the first numeric column, labelled by the other columns.
@@ -254,18 +290,14 @@ impl Chart {
             .margin_right(48)
             .x_label_area_size(40)
             .y_label_area_size(70)
-            .build_cartesian_2d(across, low..high)?;
+            .build_cartesian_2d(Marked::new(across, self.marks()), low..high)?;
         let name = |at: &f64| self.name_at(*at);
         chart
             .configure_mesh()
             .disable_x_mesh()
             .light_line_style(BLACK.mix(0.05))
             .bold_line_style(BLACK.mix(0.1))
-            .x_labels(if self.is_line {
-                6
-            } else {
-                self.points.len().min(12)
-            })
+            .x_labels(self.points.len())
             .x_label_formatter(&name)
             .y_label_formatter(&|value| short(*value, high - low))
             .draw()?;
@@ -284,6 +316,20 @@ impl Chart {
         }
         area.present()?;
         Ok(())
+    }
+
+    /// Returns the positions of labels on the axis: points and bars at equal distances, with the first.
+    #[allow(clippy::cast_precision_loss, reason = "there are few points")]
+    fn marks(&self) -> Vec<f64> {
+        let most = if self.is_line { MARKS_OF_TIME } else { MARKS };
+        let step = self.points.len().div_ceil(most).max(1);
+        let marks = self.points.iter().enumerate().step_by(step);
+        marks
+            .map(|(at, point)| match self.is_line {
+                true => point.time.unwrap_or_default(),
+                false => at as f64,
+            })
+            .collect()
     }
 
     /// Returns the label at a position of the axis: that of the nearest point or bar.

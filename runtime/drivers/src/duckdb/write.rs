@@ -5,7 +5,7 @@ mod expression;
 mod lake;
 
 use uuid::Uuid;
-use watershed_dialect::{Dialect as _, DuckDb, Literal, Quoting as _};
+use watershed_dialect::{DataFormat, Dialect as _, DuckDb, Literal, Quoting as _};
 
 use crate::olap::{
     Common, Guess, PARTITION_COLUMN, RUN_COLUMN, ReaderOption, Statement, Statements, System, Value,
@@ -15,6 +15,11 @@ use crate::olap::{
 impl Statements for DuckDb {
     fn write(&self, statement: &Statement<'_>) -> String {
         match *statement {
+            Statement::Files {
+                format: DataFormat::Xlsx,
+                paths,
+                options,
+            } => workbooks(paths, options),
             Statement::Files {
                 format,
                 paths,
@@ -80,6 +85,18 @@ impl Statements for DuckDb {
             Statement::Sealed(sql) => format!("SELECT * FROM ({sql}\n) AS sealed LIMIT {}", i64::MAX),
             Statement::Staged { uid, common } => staged(uid, common),
             Statement::Swappable { table, columns } => swappable(table, columns),
+            Statement::Unlike {
+                table,
+                column,
+                data_type,
+            } => {
+                let (table, column) = (self.name(table), self.name(column));
+                let value = format!("TRY_CAST({column} AS {data_type})");
+                format!(
+                    "SELECT first({column}) FILTER (WHERE {value} IS NULL) FROM {table} \
+                     WHERE {column} IS NOT NULL HAVING count({value}) > 0"
+                )
+            }
             Statement::Matching { names, pattern } => {
                 let rows: Vec<String> = names
                     .iter()
@@ -148,6 +165,34 @@ fn swappable(table: &str, columns: &[&str]) -> String {
         DuckDb.name(table),
         all.join(" AND ")
     )
+}
+
+/// Returns the query for the rows of workbooks, which the engine reads one at a time.
+///
+/// An empty row would end a sheet: it is passed over instead, unless the options say how far a sheet goes.
+fn workbooks(paths: &Literal, options: &[ReaderOption]) -> String {
+    let says = |option: &ReaderOption| {
+        let (ReaderOption::Known(name, _) | ReaderOption::Own(name, _)) = option;
+        ["range", "stop_at_empty"]
+            .iter()
+            .any(|says| name.eq_ignore_ascii_case(says))
+    };
+    let (further, filled) = match options.iter().any(says) {
+        true => ("", ""),
+        false => (", stop_at_empty = false", " WHERE concat(*COLUMNS(*)) <> ''"),
+    };
+    let one = |path: &Literal| {
+        let arguments = arguments(DuckDb.literal(path), options);
+        format!("SELECT * FROM read_xlsx({arguments}{further}){filled}")
+    };
+    match paths {
+        Literal::List(paths) => paths
+            .iter()
+            .map(one)
+            .collect::<Vec<_>>()
+            .join(" UNION ALL BY NAME "),
+        path => one(path),
+    }
 }
 
 /// Returns a query whose text another database executes in its own language; for the engine's own databases, the query

@@ -113,6 +113,15 @@ pub enum Statement<'a> {
         /// Columns of times in the table.
         columns: &'a [&'a str],
     },
+    /// A value of a column of texts that has none of a type, as one row; no row if none of the column's values has.
+    Unlike {
+        /// Name of the table.
+        table: &'a str,
+        /// Name of the column.
+        column: &'a str,
+        /// Type, as the engine writes it.
+        data_type: &'a str,
+    },
     /// The names that match a regular expression.
     Matching {
         /// Names to be matched by the expression.

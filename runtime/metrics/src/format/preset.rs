@@ -40,6 +40,9 @@ const UNITS: [(f64, &str); 5] = [
     (1_000.0, "s"),
 ];
 
+/// Shares below this one stand for none: sums of floating-point numbers that should be equal differ by so much.
+const ROUNDING: f64 = 1e-12;
+
 impl Preset {
     pub(super) fn find(name: &str) -> Option<Self> {
         let found = PRESETS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -47,6 +50,10 @@ impl Preset {
     }
 
     pub(super) fn write(self, number: f64) -> String {
+        let number = match self {
+            Self::Percentage if number.abs() < ROUNDING => 0.0,
+            _ => number,
+        };
         let sign = if number < 0.0 { "-" } else { "" };
         if number.is_infinite() {
             return format!("{sign}∞");

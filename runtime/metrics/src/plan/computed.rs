@@ -70,7 +70,7 @@ impl Planner<'_> {
             Some(ComputedMeasure::ComparisonRatio(name)) => {
                 let compared = measure(Side::Comparison, name)?;
                 let delta = self.delta(name, measure(Side::Base, name)?, compared.clone());
-                share(delta, compared)
+                relative(delta, compared)
             }
             Some(ComputedMeasure::PercentOfTotal(name)) => {
                 let index = self.scene.measure(name)?;
@@ -144,6 +144,11 @@ impl Planner<'_> {
             .or_else(|| dimensions.iter().position(|dimension| same(&dimension.of, name)))
             .ok_or_else(|| PlanError::not_grouped(name))
     }
+}
+
+/// Returns a difference relative to the value that it is a difference to: a rise is positive, whatever the value's sign.
+pub(super) fn relative(delta: Expr, compared: Expr) -> Expr {
+    share(delta, Expr::Call("abs", vec![compared.cast(SqlType::Double)]))
 }
 
 /// Returns a part as a share of a whole; NULL if the whole is zero.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::computed::share;
+use super::computed::{relative, share};
 use super::groups::{Groups, Sides};
 use super::names::beside;
 use super::side::Side;
@@ -103,7 +103,7 @@ impl Planner<'_> {
             Some(ComputedMeasure::ComparisonRatio(name)) => {
                 let compared = total(Side::Comparison, name)?;
                 let delta = self.delta(name, total(Side::Base, name)?, compared.clone());
-                share(delta, compared)
+                relative(delta, compared)
             }
             Some(ComputedMeasure::PercentOfTotal(name)) => {
                 let total = total(Side::Base, name)?;

@@ -55,7 +55,8 @@ pub async fn evaluate(
     };
     let at = watermark.unwrap_or(at);
     let until = match &spec.intervals {
-        None => (at != now).then(|| Until::moment(instant(at))),
+        None if watermark.is_some() => Some(Until::moment(instant(at))),
+        None => (at != now).then(|| Until::as_of(instant(at))),
         Some(intervals) => {
             let (schedule, data) = (spec.refresh_schedule.as_ref(), spec.data.as_ref());
             let cut = Cut::of(intervals, schedule, data, &resolvers)?;

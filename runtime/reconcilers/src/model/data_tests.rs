@@ -1,11 +1,11 @@
 //! The tests of a model, which are queries for failing rows, and their last results.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use watershed_compilers::{RenderError, render_text, with_all_columns};
+use watershed_compilers::{RenderError, render_text, sql::names_in, with_all_columns};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{Check, Gravity, KeptRows, Verdict};
-use watershed_outputs::secrets::Secrets;
+use watershed_outputs::{secrets::Secrets, traces::Made};
 use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
 
 use super::{failure, record::Record, statement};
@@ -60,6 +60,19 @@ impl Tests {
             checks,
             digest,
         })
+    }
+
+    /// Has the tests run again when something that a migration made, and that they read, changes.
+    #[must_use]
+    pub(crate) fn reading(mut self, made: &Made) -> Self {
+        let names: BTreeSet<String> = self
+            .checks
+            .iter()
+            .flat_map(|check| names_in(&check.sql))
+            .collect();
+        let reads = made.read_by_names(names.iter().map(String::as_str));
+        self.digest.extend(reads.inputs.into_values().flatten());
+        self
     }
 
     /// Returns true if the tests ran for an output and none of them blocked it.

@@ -56,12 +56,15 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::Missing { .. } | FilesError::NoMatch { .. } => ("missing-file", ErrorKind::Permanent),
         FilesError::Folder { .. } | FilesError::Odd { .. } => ("not-a-file", ErrorKind::Permanent),
         FilesError::TooMany { .. } => ("too-many-files", ErrorKind::Permanent),
+        FilesError::Workbooks { .. } => ("several-workbooks", ErrorKind::Permanent),
         FilesError::Pattern { .. } => ("bad-pattern", ErrorKind::Permanent),
         FilesError::Outside { .. } => ("outside-sandbox", ErrorKind::Permanent),
         FilesError::Empty { .. } => (EMPTY_CODE, ErrorKind::Permanent),
         FilesError::TooDeep { .. } => ("nested-too-deep", ErrorKind::Permanent),
         FilesError::CutOff { .. } => ("file-cut-off", ErrorKind::Permanent),
-        FilesError::Utf16BigEndian { .. } => (ENCODING_CODE, ErrorKind::Permanent),
+        FilesError::Utf16BigEndian { .. } | FilesError::Undecodable { .. } => {
+            (ENCODING_CODE, ErrorKind::Permanent)
+        }
         FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),
     };
     let confined = confined();
@@ -74,19 +77,24 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::Utf16BigEndian { .. } => Some(
             "write it as UTF-8: `iconv -f UTF-16BE -t UTF-8 FILE`; UTF-16 with the low byte first is read",
         ),
+        FilesError::Workbooks { .. } => Some(
+            "a source whose `path` is the pattern reads all; in SQL, `UNION ALL BY NAME` puts several together",
+        ),
         FilesError::TooDeep { most, .. } if *most < MOST_LEVELS => {
             Some("`maximum_depth: 10` makes columns of the first 10 levels, and JSON of what is below")
         }
         _ => None,
     };
     let place = match error {
-        FilesError::CutOff { path, line } => line.map(|line| SourcePosition {
-            path: path.as_str().into(),
-            line,
-            column: 1,
-        }),
+        FilesError::CutOff { path, line } => line.map(|line| (path, line)),
+        FilesError::Undecodable { path, line, .. } => Some((path, *line)),
         _ => None,
     };
+    let place = place.map(|(path, line)| SourcePosition {
+        path: path.as_str().into(),
+        line,
+        column: 1,
+    });
     Error {
         hint: hint.map(Arc::from),
         place,
@@ -204,6 +212,9 @@ pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     }
 }
 
+/// The error code for a query that names a table which does not exist.
+pub(crate) const UNKNOWN_TABLE: &str = "unknown-table";
+
 /// The error code for an edit that waits for approval.
 pub const HELD_CODE: &str = "held-change";
 
@@ -233,6 +244,24 @@ pub(super) fn held_drop(name: &str, needs: u64, room: u64) -> Error {
     Error {
         hint: Some(hint.into()),
         ..Error::permanent(HELD_CODE, message)
+    }
+}
+
+/// Returns the error for a query that names a resource which was removed, or has another name now.
+pub(crate) fn lost_input(name: &str, renamed: Option<&str>) -> Error {
+    let (message, hint) = match renamed {
+        Some(to) => (
+            format!("its query reads \"{name}\", which is called \"{to}\" now"),
+            format!("write `{to}` in its place"),
+        ),
+        None => (
+            format!("its query reads \"{name}\", which no file declares any more"),
+            "bring the file back, or read something else".to_owned(),
+        ),
+    };
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(UNKNOWN_TABLE, message)
     }
 }
 

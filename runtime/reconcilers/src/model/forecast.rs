@@ -23,6 +23,7 @@ use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
     columns::Columns,
+    data_tests::Tests,
     export, failure,
     fit::{self, Candidate, Fit},
     inputs::{self, Inputs},
@@ -83,6 +84,8 @@ pub(crate) struct Foreseen {
     pub(crate) spec: ModelSpec,
     /// The failed ref whose last good output the model is built from, if there is one.
     pub(crate) failed: Option<Ref>,
+    /// True if the output stays as it is, and the model's tests are not those that it passed.
+    pub(crate) has_other_tests: bool,
 }
 
 /// Returns the decision that a run would make about a model.
@@ -106,6 +109,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         .map(|record| record.files.clone())
         .unwrap_or_default();
     let patterns = inputs::patterns(&spec, &made.files);
+    let patterns = (patterns, spec.sql.is_some());
     let found = inputs::local_files(sky.view.root, sky.view.sandbox, patterns, seen, sky.view.cancel).await?;
     let mut files = found.files;
     files.extend(objects::remembered(record.as_ref()));
@@ -223,6 +227,14 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         }
         _ => None,
     };
+    let has_other_tests = match (&decision, &record) {
+        (Decision::Nothing, Some(record)) => {
+            let (name, secrets) = (row.name.as_str(), sky.view.secrets);
+            let tests = Tests::for_model(&spec, name, sky.view.environment, &row.paths, secrets)?;
+            !tests.reading(sky.made).passed_for(record)
+        }
+        _ => false,
+    };
     // As others read it: the name of the output, which build it is, and its columns.
     let state = ModelState {
         result_table: table.to_owned(),
@@ -240,6 +252,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         restored: restored.map(|(fit, _)| fit),
         spec,
         failed,
+        has_other_tests,
     })
 }
 

@@ -152,14 +152,15 @@ pub(super) struct Found {
     pub(super) others: Vec<FileNow>,
 }
 
-/// Returns the local files of patterns, with content hashes where `seen` does not prove them unchanged.
+/// Returns the local files of patterns, which stand in SQL or not, with content hashes where `seen` does not prove them
+/// unchanged.
 ///
 /// # Errors
 /// When one is missing or can't be read.
 pub(super) async fn local_files(
     root: &Arc<Path>,
     sandbox: Option<&Sandbox>,
-    patterns: Vec<LocalFiles>,
+    (patterns, in_sql): (Vec<LocalFiles>, bool),
     seen: Vec<FileSeen>,
     cancel: &CancellationToken,
 ) -> Result<Found, Error> {
@@ -173,7 +174,7 @@ pub(super) async fn local_files(
                 .iter()
                 .try_for_each(|local| files::refuse_outside(sandbox, root, &local.pattern))?;
         }
-        let mut found = look_at_all(root, &patterns)?;
+        let mut found = look_at_all(root, &patterns, in_sql)?;
         let unproven = plan::unproven(&seen, &found.files);
         for index in unproven {
             if let Some(file) = found.files.get_mut(index) {
@@ -282,10 +283,20 @@ pub(super) fn seen(file: FileNow, seen_at_ns: i64) -> FileSeen {
 }
 
 /// Finds the files of all patterns, and separates those whose change makes the model outdated.
-fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError> {
+///
+/// # Errors
+/// As [`files::look`], and for a pattern in SQL that matches several workbooks.
+fn look_at_all(root: &Path, patterns: &[LocalFiles], in_sql: bool) -> Result<Found, FilesError> {
     let (mut all, mut partitions, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for local in patterns {
         let found = files::look(root, &local.pattern)?;
+        let is_workbook = local.pattern.to_ascii_lowercase().ends_with(".xlsx");
+        if in_sql && is_workbook && !local.partitions && found.len() > 1 {
+            return Err(FilesError::Workbooks {
+                pattern: local.pattern.clone(),
+                count: found.len(),
+            });
+        }
         if local.partitions {
             all.push(partitions::as_one_file(&local.pattern, &found));
             partitions = found;

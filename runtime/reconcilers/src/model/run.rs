@@ -7,6 +7,7 @@ mod act;
 mod agenda;
 mod build;
 mod databases;
+mod decoded;
 mod dialect;
 mod doubts;
 mod errors;
@@ -240,7 +241,7 @@ impl<'a> Run<'a> {
                 let base = Base::Rows(Box::new(named));
                 self.build_all(plan, base, KnownOutput::default()).await
             }
-            Decision::Hold(reason) => Err(failure::held_edit(subject.name(), &reason)),
+            Decision::Hold(reason) => Err(errors::held(subject, &reason).await),
         }
     }
 

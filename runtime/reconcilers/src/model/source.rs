@@ -220,16 +220,32 @@ pub(super) fn addresses(spec: &ModelSpec, scope: &Scope) -> Result<Vec<String>, 
 /// Returns the spec of a source that reads these files of the machine in the place of its objects.
 pub(super) fn reading_files<'a>(spec: &ModelSpec, files: impl Iterator<Item = &'a str>) -> ModelSpec {
     let mut spec = spec.clone();
-    let values = files.map(|file| Value::from(file.to_owned())).collect();
+    put_paths(&mut spec, files);
+    CONNECTORS[0].clone_into(&mut spec.input_connector);
+    spec.input_driver.clear();
+    spec
+}
+
+/// Has a source read these paths or addresses.
+pub(super) fn put_paths<'a>(spec: &mut ModelSpec, paths: impl Iterator<Item = &'a str>) {
+    let values = paths.map(|path| Value::from(path.to_owned())).collect();
     let paths = Value {
         kind: Some(Kind::List(ListValue { values })),
     };
     let properties = spec.input_properties.get_or_insert_default();
     properties.fields.remove("uri");
     properties.fields.insert("path".to_owned(), paths);
-    CONNECTORS[0].clone_into(&mut spec.input_connector);
-    spec.input_driver.clear();
-    spec
+}
+
+/// Returns the paths or patterns of the workbooks that a source reads; none for other formats.
+pub(super) fn workbooks(spec: &ModelSpec, scope: &Scope) -> Option<Vec<String>> {
+    if spec.sql.is_some() || database(spec).is_some() {
+        return None;
+    }
+    let properties = rendered_map(spec.input_properties.as_ref()?, scope).ok()?;
+    let paths = texts(path(&properties).ok()?);
+    let is_workbook = format(paths.first()?, properties.str("format")) == Some(DataFormat::Xlsx);
+    is_workbook.then(|| paths.into_iter().map(str::to_owned).collect())
 }
 
 /// Returns the addresses of the objects whose versions show a change of the source: its own, or the log of a lakehouse

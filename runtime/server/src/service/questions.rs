@@ -145,7 +145,7 @@ impl Moment {
         let now = time(typed)?;
         Ok(Self {
             now,
-            until: typed.is_some().then(|| Until::moment(now)),
+            until: typed.is_some().then(|| Until::as_of(now)),
         })
     }
 }

@@ -11,8 +11,8 @@ use watershed_drivers::olap::{
 use watershed_proto::{IncrementalStrategy, Message, PartitionCounts, TestResult};
 
 use super::{
-    Base, Done, Run, act::done, databases, dialect, doubts, errors, failures, fetched, kind, known_output,
-    statements, subject::new_columns, wanted::Plan,
+    Base, Done, Run, act::done, databases, decoded, dialect, doubts, errors, failures, fetched, kind,
+    known_output, statements, subject::new_columns, wanted::Plan,
 };
 use crate::model::{
     columns::Columns,
@@ -73,7 +73,15 @@ impl Run<'_> {
             self.refuse_contents(reading, found.iter().chain(&plan.others).cloned().collect())
                 .await?;
         }
-        let of_files = fetched.as_ref().map(|fetched| fetched.reading(&spec));
+        let decoded = match &staged {
+            Some(_) => None,
+            None => decoded::decode(subject, &spec, &scope, found).await?,
+        };
+        let found = decoded.as_ref().map_or(found, |decoded| &decoded.written.files);
+        let of_files = match &decoded {
+            Some(decoded) => Some(decoded.reading(&spec)),
+            None => fetched.as_ref().map(|fetched| fetched.reading(&spec)),
+        };
         let read_by = of_files.as_ref().unwrap_or(&spec);
         let sql = match &staged {
             Some(staged) => staged.sql.clone(),
@@ -105,6 +113,18 @@ impl Run<'_> {
             subject.cancel(),
         )
         .await?;
+        let guessed = match &staged {
+            Some(_) => Vec::new(),
+            None => {
+                doubts::guessed_columns(
+                    subject,
+                    &spec,
+                    &scope,
+                    Record::from_state(&self.state.so_far()).as_ref(),
+                )
+                .await
+            }
+        };
         let id = match (&base, plan.shape) {
             (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
             (Base::Nothing { kept, .. }, Shape::View) => kept.unwrap_or_else(|| {
@@ -159,13 +179,20 @@ impl Run<'_> {
         }
         // Without the time that it waits for others.
         let before_ms = millis(started.elapsed());
-        let (record, results) = self.build_in_engine(&build, record, &tests).await?;
+        let built = self.build_in_engine(&build, record, &tests).await;
+        let (record, results) = built.map_err(|error| match &decoded {
+            Some(decoded) => decoded.renamed(error),
+            None => error,
+        })?;
         let took_ms = before_ms.saturating_add(record.took_ms);
         let record = self.finish(record).await?;
         let brought = record.build == id;
         // The engine can't look at objects of a confined project again.
-        if brought && build.stage.is_none() && fetched.is_none() {
+        if brought && build.stage.is_none() && fetched.is_none() && decoded.is_none() {
             doubts::tell_doubts(subject, &spec, &scope, &build.name, &record.files).await;
+        }
+        if brought {
+            doubts::tell_changed_guesses(subject, reads, &build.name, &guessed).await;
         }
         let files = inputs::confirmed(&subject.model.root, record.files, subject.cancel()).await;
         self.state

@@ -3,7 +3,10 @@
 //! The engine guesses from the first rows. Where none of these is quoted it takes that nothing is, and quotes further down
 //! become a part of values. So where they tell nothing the usual quote is said, and rows that are written otherwise are refused.
 
-use watershed_compilers::Scope;
+use watershed_compilers::{
+    Scope,
+    sql::{is_pattern, literal_path},
+};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
 use watershed_drivers::files;
@@ -29,14 +32,18 @@ const SAYS_QUOTES: [&str; 2] = ["quote", "auto_detect"];
 /// The largest number of files whose start is read; the engine itself reads all only if columns are united.
 const MOST_BEGINNINGS: usize = 1_000;
 
-/// Returns the spec of a CSV source with options that its files need; other specs are unchanged. `files` are the known
-/// paths and addresses that the source reads.
+/// Returns the spec of a CSV source with options that its files need, and that of a source of workbooks with the name of
+/// each; other specs are unchanged. `files` are the known paths and addresses that the source reads.
 pub(super) async fn with_dialect(
     subject: Subject<'_>,
     mut spec: ModelSpec,
     scope: &Scope,
     files: &[&str],
 ) -> Result<ModelSpec, Error> {
+    if let Some(paths) = source::workbooks(&spec, scope) {
+        name_workbooks(subject, &mut spec, paths, files).await?;
+        return Ok(spec);
+    }
     let says = |option: &str| source::option(&spec, option).is_some();
     if spec.sql.is_some()
         || SAYS_QUOTES.into_iter().any(says)
@@ -67,6 +74,40 @@ pub(super) fn place_of_encoding(subject: Subject<'_>, error: &Error, sent: &str)
         }
         (None, None) => None,
     }
+}
+
+/// Puts the names of workbooks in the place of patterns, of which the engine would read the first match alone.
+async fn name_workbooks(
+    subject: Subject<'_>,
+    spec: &mut ModelSpec,
+    paths: Vec<String>,
+    files: &[&str],
+) -> Result<(), Error> {
+    if !paths.iter().any(|path| is_pattern(path)) {
+        return Ok(());
+    }
+    let (far, near): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.contains("://"));
+    let sandbox = subject.outputs().sandbox().cloned();
+    let found = inputs::blocking(&subject.model.root, subject.cancel(), move |root| {
+        let mut found = Vec::new();
+        for pattern in near {
+            if let Some(sandbox) = &sandbox {
+                files::refuse_outside(sandbox, root, &pattern)?;
+            }
+            found.extend(files::look(root, &pattern)?);
+        }
+        Ok(found)
+    })
+    .await?;
+    let objects = files
+        .iter()
+        .filter(|file| !far.is_empty() && file.contains("://"));
+    let found: Vec<String> = found
+        .into_iter()
+        .map(|file| literal_path(&file.path).into_owned())
+        .collect();
+    source::put_paths(spec, found.iter().map(String::as_str).chain(objects.copied()));
+    Ok(())
 }
 
 /// Inspects the starts of local files.

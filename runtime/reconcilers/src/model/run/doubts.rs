@@ -3,14 +3,18 @@
 //! The log of the run holds what is told. Whoever says the option is told nothing.
 
 use watershed_compilers::Scope;
-use watershed_dialect::{ENGINE, Words as _};
+use watershed_dialect::{ENGINE, Quoting as _, Words as _};
 use watershed_drivers::data_file::Form;
 use watershed_drivers::olap::{Guess, Statement, Statements as _, Value as Cell};
 use watershed_outputs::Asking;
 use watershed_proto::ModelSpec;
 
 use super::subject::Subject;
-use crate::model::{plan::is_list, record::FileSeen, source};
+use crate::model::{
+    plan::is_list,
+    record::{FileSeen, Record, Shape},
+    source,
+};
 
 /// Options that set the names of columns.
 const SAYS_NAMES: [&str; 3] = ["header", "columns", "names"];
@@ -86,6 +90,85 @@ pub(super) async fn tell_doubts(
             file = first.path,
             format = taken,
             "dates could be read with day and month in either order: `dateformat`, or `timestampformat`, says in which"
+        );
+    }
+}
+
+/// Options that state types of columns.
+const SAYS_TYPES: [&str; 4] = ["columns", "types", "dtypes", "all_varchar"];
+
+/// Returns names and types of the columns that the engine guessed for a source's table when it was last built; none if
+/// there is no such table, its definition has changed since, or the types are stated.
+pub(super) async fn guessed_columns(
+    subject: Subject<'_>,
+    spec: &ModelSpec,
+    scope: &Scope,
+    last: Option<&Record>,
+) -> Vec<(String, String)> {
+    let guesses = match source::form(spec, scope) {
+        Some(Form::Csv | Form::Json) => true,
+        _ => source::workbooks(spec, scope).is_some(),
+    };
+    let says = SAYS_TYPES.iter().any(|one| source::option(spec, one).is_some());
+    if spec.sql.is_some() || !guesses || says {
+        return Vec::new();
+    }
+    let meaning = subject.meaning().ok();
+    let Some(last) =
+        last.filter(|last| last.shape == Shape::Table && Some(&last.meaning) == meaning.as_ref())
+    else {
+        return Vec::new();
+    };
+    let all = ENGINE.write(&Statement::Empty(&last.location.name));
+    let described = subject.asking().describe(&all).await;
+    described.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// Reports columns that the engine takes for texts since this build, each with a value that made the difference and the
+/// option that would refuse such a value.
+pub(super) async fn tell_changed_guesses(
+    subject: Subject<'_>,
+    form: Option<Form>,
+    table: &str,
+    guessed: &[(String, String)],
+) {
+    if guessed.is_empty() {
+        return;
+    }
+    let asking = subject.asking();
+    let all = ENGINE.write(&Statement::Empty(table));
+    let Ok(Ok(columns)) = asking.describe(&all).await else {
+        return;
+    };
+    for (column, kind) in columns {
+        let before = guessed.iter().find(|(name, _)| *name == column);
+        let Some((_, was)) =
+            before.filter(|(_, was)| ENGINE.is_text_type(&kind) && !ENGINE.is_text_type(was))
+        else {
+            continue;
+        };
+        let unlike = Statement::Unlike {
+            table,
+            column: &column,
+            data_type: was,
+        };
+        let value = first_text(&asking, ENGINE.write(&unlike)).await;
+        let because = value
+            .map(|value| format!(" because of \"{value}\""))
+            .unwrap_or_default();
+        let help = match form {
+            Some(Form::Csv) => {
+                format!("`types: {{{column}: {was}}}` refuses such a value, `nullstr` makes it null")
+            }
+            _ => format!(
+                "`TRY_CAST({} AS {was})` in a model makes such a value null",
+                ENGINE.name(&column)
+            ),
+        };
+        let name = subject.name();
+        tracing::warn!(
+            target: "watershed::guesses",
+            "column \"{column}\" of {name} is text now, and was {was}{because}: {help}"
         );
     }
 }

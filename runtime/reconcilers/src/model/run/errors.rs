@@ -4,7 +4,12 @@ use watershed_core::Error;
 use watershed_drivers::olap::{BuildError, Failure, Hooks};
 
 use super::{databases, dialect, kind, subject::Subject};
-use crate::model::{failure, hooks, record::Record, statement};
+use crate::model::{
+    failure, hooks,
+    plan::BuildReason,
+    record::{Record, Shape},
+    statement,
+};
 
 /// Returns the error of a build with its place, given the statements that were sent.
 pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks: &Hooks) -> Error {
@@ -38,6 +43,30 @@ pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks
     }
 }
 
+/// Returns the error for an edit that is held. A query that could not be built either is told instead: approving that would
+/// help nobody, and often the query is as it was and an input has another name.
+pub(super) async fn held(subject: Subject<'_>, reason: &BuildReason) -> Error {
+    let mistake = mistake(subject).await;
+    mistake.unwrap_or_else(|| failure::held_edit(subject.name(), reason))
+}
+
+/// Returns the mistake in a model's query; none if the engine finds none, or other statements have to run first.
+async fn mistake(subject: Subject<'_>) -> Option<Error> {
+    let spec = subject.opened_spec().ok()?;
+    let is_alone = spec.sql.is_some()
+        && spec.partitions.is_none()
+        && spec.pre_exec.is_empty()
+        && spec.init_queries.is_empty()
+        && !databases::is_sent_on(&spec);
+    if !is_alone {
+        return None;
+    }
+    let sql = statement::sql_in(&spec, &subject.scope(&spec), subject.paths()).ok()?;
+    let refused = subject.asking().describe(&sql).await.ok()?.err()?;
+    let failed = BuildError::Failed(Failure::Sql(refused));
+    Some(placed(subject, &failed, &sql, &Hooks::default()))
+}
+
 /// Adds to an error that the last good output still exists, if it does.
 pub(super) fn tell_what_stays(subject: Subject<'_>, error: Error) -> Error {
     let last = subject
@@ -46,7 +75,9 @@ pub(super) fn tell_what_stays(subject: Subject<'_>, error: Error) -> Error {
         .and_then(|state| Record::from_state(&state.0));
     let speaks_of_rows =
         [failure::PARTITIONS_CODE, failure::STALE_INPUT, hooks::AFTER_CODE].contains(&&*error.code);
-    let Some(last) = last.filter(|_| !speaks_of_rows) else {
+    // Without a table that it names, a view has no rows to read.
+    let is_broken = |last: &Record| last.shape == Shape::View && *error.code == *failure::UNKNOWN_TABLE;
+    let Some(last) = last.filter(|last| !speaks_of_rows && !is_broken(last)) else {
         return error;
     };
     let stays = format!("the {} of the last good build stays", kind(last.shape));

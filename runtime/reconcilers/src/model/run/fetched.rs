@@ -23,7 +23,7 @@ const SPECIAL: [char; 6] = ['*', '?', '[', ']', '{', '}'];
 
 /// The objects of a source as files of this machine, which are removed when this is dropped.
 pub(super) struct Fetched {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// The files with absolute paths, in the order of their addresses.
     pub(super) files: Vec<FileNow>,
 }
@@ -36,6 +36,15 @@ impl Drop for Fetched {
 }
 
 impl Fetched {
+    /// Returns no files yet, in a folder which is emptied for them.
+    pub(super) fn in_folder(folder: PathBuf) -> Self {
+        let _ = std::fs::remove_dir_all(&folder);
+        Self {
+            folder,
+            files: Vec::new(),
+        }
+    }
+
     /// Returns the spec with the files in the place of the objects.
     pub(super) fn reading(&self, spec: &ModelSpec) -> ModelSpec {
         source::reading_files(spec, self.files.iter().map(|file| file.path.as_str()))
@@ -66,8 +75,7 @@ pub(super) async fn fetch(
         ));
     }
     let access = stores::access_of(subject, &spec.input_connector, driver)?;
-    let folder = subject.model.parts.join(format!("fetched-{}", subject.uid()));
-    let _ = std::fs::remove_dir_all(&folder);
+    let mut fetched = Fetched::in_folder(subject.model.parts.join(format!("fetched-{}", subject.uid())));
     let mut found = Vec::new();
     for address in source::addresses(spec, scope).map_err(|error| failure::from_source(&error))? {
         stores::refuse_unreached(sandbox, &access, &address)?;
@@ -77,10 +85,6 @@ pub(super) async fn fetch(
     for object in &found {
         stores::refuse_unreached(sandbox, &access, &object.address)?;
     }
-    let mut fetched = Fetched {
-        folder,
-        files: Vec::new(),
-    };
     let bytes = found.iter().fold(0_u64, |all, one| all.saturating_add(one.size));
     let count = found.len();
     subject

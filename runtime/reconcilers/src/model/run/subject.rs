@@ -1,11 +1,10 @@
 //! The model of a run, with the context that all parts of the run share.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_compilers::Scope;
-use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::Error;
 use watershed_drivers::olap::{NewColumns, Partitions};
@@ -90,17 +89,8 @@ impl<'a> Subject<'a> {
     /// Returns the tests of the model, with templates executed.
     pub(super) fn tests(self) -> Result<Tests, Error> {
         let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
-        let mut tests = Tests::for_model(self.spec(), self.name(), environment, self.paths(), secrets)?;
-        // Tests that read what migrations made are run again when that changes.
-        let names: BTreeSet<String> = tests
-            .checks
-            .iter()
-            .flat_map(|check| names_in(&check.sql))
-            .collect();
-        let made = self.model.outputs.made();
-        let reads = made.read_by_names(names.iter().map(String::as_str));
-        tests.digest.extend(reads.inputs.into_values().flatten());
-        Ok(tests)
+        let tests = Tests::for_model(self.spec(), self.name(), environment, self.paths(), secrets)?;
+        Ok(tests.reading(self.model.outputs.made()))
     }
 
     pub(super) fn meaning(self) -> Result<Meaning, Error> {

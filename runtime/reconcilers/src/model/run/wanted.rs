@@ -78,7 +78,7 @@ pub(super) async fn plan_now(
     let found = inputs::local_files(
         &subject.model.root,
         subject.outputs().sandbox(),
-        patterns,
+        (patterns, subject.spec().sql.is_some()),
         seen,
         subject.cancel(),
     )

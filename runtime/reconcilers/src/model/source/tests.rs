@@ -43,13 +43,16 @@ fn the_reader_follows_from_the_format_or_the_extension() {
         ("data/*.CSV.gz", "read_csv"),
         ("a.parquet", "read_parquet"),
         ("a.ndjson", "read_json"),
-        ("report.xlsx", "read_xlsx"),
     ] {
         assert_eq!(
             sql_of(&spec([("path", path.into())])),
             Ok(format!("SELECT * FROM {reader}('{path}')"))
         );
     }
+    // An empty row would end the sheet.
+    let workbook = sql_of(&spec([("path", "report.xlsx".into())])).unwrap();
+    let all = "SELECT * FROM read_xlsx('report.xlsx', stop_at_empty = false) WHERE concat(*COLUMNS(*)) <> ''";
+    assert_eq!(workbook, all);
     let explicit = spec([("path", "a.dat".into()), ("format", "parquet".into())]);
     assert_eq!(sql_of(&explicit).unwrap(), "SELECT * FROM read_parquet('a.dat')");
     let unknown = sql_of(&spec([("path", "a.dat".into())])).unwrap_err();

@@ -123,6 +123,20 @@ async fn an_edit_is_held_until_a_full_refresh_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_held_edit_that_could_not_be_built_tells_its_mistake() {
+    let mut world = world(&newest()).await;
+    let mut edited = newest();
+    edited.spec.output_meaning.as_mut().unwrap().digest[0] ^= 1;
+    edited.spec.sql.as_mut().unwrap().text = "select i, v from renamed".into();
+    world.declare("m", &edited).await;
+    assert_eq!(world.works().await, ["failed m"]);
+    let error = world.error("m");
+    assert_eq!(&*error.code, "unknown-table");
+    assert!(!error.hint.unwrap_or_default().contains("approve"));
+    assert_eq!(rows(&world).await, "1a 2b");
+}
+
+#[tokio::test]
 async fn an_edit_that_nothing_protects_from_resets_and_one_that_patches_keeps() {
     for (mode, protect, works, expected) in [
         (ModelChangeMode::Reset, Some(false), "built m", "3c"),

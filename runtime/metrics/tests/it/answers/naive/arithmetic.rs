@@ -72,6 +72,14 @@ pub(super) fn apply(operation: Operation, a: &Cell, b: &Cell) -> Cell {
     })
 }
 
+/// The share of a difference in the value that it is a difference to, with the difference's sign.
+pub(super) fn relative(delta: &Cell, compared: &Cell) -> Cell {
+    match compared {
+        Cell::Number(number) => share(delta, &Cell::Number(number.abs())),
+        _ => Cell::Null,
+    }
+}
+
 pub(super) fn share(part: &Cell, whole: &Cell) -> Cell {
     match apply(Operation::Divided, part, whole) {
         Cell::Number(number) if number.is_finite() => Cell::Number(number),

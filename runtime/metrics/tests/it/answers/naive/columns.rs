@@ -2,7 +2,7 @@
 
 use watershed_metrics::query::ComputedMeasure;
 
-use super::arithmetic::{apply, count, share};
+use super::arithmetic::{apply, count, relative, share};
 use super::{Column, Context, Key, Level, Naive, TAG};
 use crate::answers::cell::Cell;
 use crate::answers::world::{Meaning, Operation};
@@ -37,7 +37,7 @@ impl<'w> Naive<'w> {
             }
             ComputedMeasure::ComparisonRatio(name) => {
                 let delta = apply(Operation::Minus, &measure(name, 0), &measure(name, 1));
-                share(&delta, &measure(name, 1))
+                relative(&delta, &measure(name, 1))
             }
             ComputedMeasure::PercentOfTotal(name) => {
                 let index = self.measure(name);
@@ -137,7 +137,7 @@ impl<'w> Naive<'w> {
             ComputedMeasure::ComparisonDelta(name) => {
                 apply(Operation::Minus, &total(name, 0), &total(name, 1))
             }
-            ComputedMeasure::ComparisonRatio(name) => share(
+            ComputedMeasure::ComparisonRatio(name) => relative(
                 &apply(Operation::Minus, &total(name, 0), &total(name, 1)),
                 &total(name, 1),
             ),
