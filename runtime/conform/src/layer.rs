@@ -63,6 +63,8 @@ layer! { 'a:
     async fn query(query: Query, cancel: &'a CancellationToken) -> Result<Rows, QueryError>;
     async fn export(export: &'a Export, cancel: &'a CancellationToken) -> Result<Exported, ExportError>;
     fn guarantees() -> Guarantees;
+    fn lead(epoch: u64) -> ();
+    fn newest_epoch() -> Option<u64>;
     fn begin_with(sessions: Vec<Session>) -> ();
     fn allow_installs(allowed: bool) -> ();
     fn changes_by_others() -> u64;

@@ -114,6 +114,15 @@ pub trait Olap: Send + Sync + 'static {
     /// process can have the data open, this opens it.
     fn take<'a>(&'a self, epoch: u64, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
 
+    /// Has the next change [take](Self::take) the data under a leader's epoch, without opening the data now.
+    fn lead(&self, _epoch: u64) {}
+
+    /// Returns the newest epoch under which the data had been taken when they were opened; none for data that are not open,
+    /// and of an engine that keeps no epochs.
+    fn newest_epoch(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the stamp of the data by a cheap check without opening it; none if there is no data yet.
     fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>>;
 

@@ -62,6 +62,7 @@ pub async fn conforms<S: Store>(open: impl AsyncFn() -> S) {
     what_was_committed_is_read_again_equal(&open).await;
     later_commits_win_and_removed_rows_stay_away(&open).await;
     a_commit_of_another_epoch_is_refused_and_changes_nothing(&open).await;
+    an_epoch_is_above_one_that_was_seen_elsewhere(&open).await;
     a_commit_written_twice_counts_once(&open).await;
     history_is_bounded_by_resource_and_by_age(&open).await;
     failures_push_no_work_out_of_the_history(&open).await;
@@ -152,6 +153,17 @@ async fn a_commit_of_another_epoch_is_refused_and_changes_nothing(open: &impl Re
     second.catalog.close().await;
     drop(store);
     assert_eq!(contents(open, "lease").await, (Revision(1), by_uid(&rows)));
+}
+
+async fn an_epoch_is_above_one_that_was_seen_elsewhere(open: &impl Reopen) {
+    let store = open().await;
+    let first = store.open_above("seen", Epoch(40)).await.unwrap();
+    assert_eq!(first.stored.epoch, Epoch(41));
+    let second = store.open_above("seen", Epoch(7)).await.unwrap();
+    assert_eq!(second.stored.epoch, Epoch(42), "it never falls");
+    let late = commit(Epoch(41), 1, vec![], vec![]);
+    assert_eq!(first.catalog.commit(&late).await, Err(CommitError::LeaseLost));
+    second.catalog.close().await;
 }
 
 async fn a_commit_written_twice_counts_once(open: &impl Reopen) {

@@ -125,6 +125,7 @@ mod incremental;
 mod kills;
 mod lake;
 mod lake_engine;
+mod lake_leaders;
 mod lakehouse;
 mod live;
 mod looks;

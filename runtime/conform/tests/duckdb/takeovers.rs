@@ -25,7 +25,7 @@ fn under_an_old_epoch(newest: &str) -> String {
     let (records, epochs) = (history("records"), history("epochs"));
     format!(
         "SELECT count(*) FROM {records} r WHERE coalesce(decode(record)::BIGINT, row_count) IS DISTINCT FROM \
-         (SELECT arg_max(e.epoch, e.snapshot_id) FROM {epochs} e WHERE e.snapshot_id < r.snapshot_id)"
+         (SELECT arg_max(e.epoch, e.snapshot_id) FROM {epochs} e WHERE e.snapshot_id <= r.snapshot_id)"
     )
 }
 

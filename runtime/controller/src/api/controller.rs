@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tracing::Instrument;
-use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
+use watershed_core::{Epoch, Kind, KindOptions, Limits, Revision, StopReason, Stored};
 
 use crate::cluster::participant::{Leadership, Participant, Role};
 use crate::event_loop::host::{OnLeaseLost, Stop};
@@ -98,6 +98,7 @@ impl Controller {
             on_lease_lost: OnLeaseLost::default(),
             observer: None,
             call_timeout: DEFAULT_CALL_TIMEOUT,
+            seen: Epoch::default(),
         }
     }
 
@@ -220,6 +221,8 @@ pub struct Builder {
     on_lease_lost: OnLeaseLost,
     observer: Option<Arc<dyn InvocationObserver>>,
     call_timeout: Duration,
+    /// Highest epoch that was seen outside of the store.
+    seen: Epoch,
 }
 
 impl fmt::Debug for Builder {
@@ -316,6 +319,13 @@ impl Builder {
         self
     }
 
+    /// Has the lease taken under an epoch above one that was seen outside of the store, in what former leaders wrote.
+    #[must_use]
+    pub fn above_epoch(mut self, seen: u64) -> Self {
+        self.seen = Epoch(seen);
+        self
+    }
+
     /// Opens the catalog, makes the requests of a start, and runs on the current tokio runtime. If another process
     /// holds the instance, this waits or fails, as the store is configured.
     ///
@@ -340,7 +350,7 @@ impl Builder {
     /// As [`start`](Self::start), but for a catalog that contradicts itself.
     pub async fn take(self) -> Result<Taken, StartError> {
         self.limits.check(&self.kinds)?;
-        let opened = self.store.open(&self.instance).await;
+        let opened = self.store.open_above(&self.instance, self.seen).await;
         let opened = opened.map_err(|source| StartError::Store {
             instance: Arc::clone(&self.instance),
             source,

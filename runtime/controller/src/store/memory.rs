@@ -65,6 +65,10 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        self.open_above(instance, Epoch::default())
+    }
+
+    fn open_above<'a>(&'a self, instance: &'a str, seen: Epoch) -> BoxFuture<'a, Result<Opened, StoreError>> {
         let instance = Arc::clone(
             self.instances
                 .lock()
@@ -74,7 +78,7 @@ impl Store for MemoryStore {
         );
         Box::pin(async move {
             let mut held = instance.lock().unpoisoned();
-            held.epoch = held.epoch.next();
+            held.epoch = held.epoch.max(seen).next();
             let stored = held.stored();
             let last_removal = held.last_removal;
             drop(held);

@@ -105,6 +105,21 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes the lease of an instance and reads its catalog. A new instance is empty.
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
 
+    /// Takes the lease as [`open`](Self::open) does, under an epoch above one that was seen outside of the store: whatever
+    /// knows that epoch refuses the ones below, also after the store was restored or made anew. By default the instance is
+    /// opened until its epoch is above.
+    fn open_above<'a>(&'a self, instance: &'a str, seen: Epoch) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        Box::pin(async move {
+            loop {
+                let opened = self.open(instance).await?;
+                if opened.stored.epoch > seen {
+                    return Ok(opened);
+                }
+                opened.catalog.close().await;
+            }
+        })
+    }
+
     /// Returns the exchange for processes that don't lead the instance; none, as by default, if processes can't share
     /// the store.
     fn exchange(&self, _instance: &str) -> Option<Arc<dyn Exchange>> {
@@ -119,6 +134,10 @@ where
 {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         (**self).open(instance)
+    }
+
+    fn open_above<'a>(&'a self, instance: &'a str, seen: Epoch) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        (**self).open_above(instance, seen)
     }
 
     fn exchange(&self, instance: &str) -> Option<Arc<dyn Exchange>> {

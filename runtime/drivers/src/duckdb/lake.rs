@@ -10,11 +10,14 @@
 //! | `views` | what a view reads besides the lake |
 //!
 //! Invariants:
-//! 1. Every transaction that changes the lake reads the newest epoch and appends to `_watershed.records`; a take changes the
-//!    comment of that table. So of a transaction and a take at the same time only one is committed, and nothing is
-//!    written under an epoch after a higher one was taken.
+//! 1. Every transaction that changes the lake reads the newest epoch and appends to `_watershed.records`; a take does so too,
+//!    and changes the comment of that table. So of a transaction and a take at the same time only one is committed, and
+//!    nothing is written under an epoch after a higher one was taken.
 //! 2. One transaction of this engine writes at a time (`Lake::writer`). What is planned for it holds for the snapshot that was
 //!    known then: a transaction that begins on another one is given up before it changes anything.
+//! 3. No commit is tried twice. Its first try is refused by the catalog's own database if anybody committed since the
+//!    transaction began, for both change what the catalog says of the records. A second try would be held against the snapshots
+//!    since, and whoever expires those takes the reason away for which it is to be refused.
 
 mod catalog;
 mod commit;
@@ -66,6 +69,8 @@ pub(super) struct Lake {
 /// The knowledge of an engine about its lake.
 #[derive(Debug, Default)]
 struct Known {
+    /// Newest epoch when the lake was opened; none before the first take.
+    newest: Option<u64>,
     /// Epoch under which this engine writes; none before the first take.
     epoch: Option<u64>,
     /// Epoch to take before the next change; none for the one held, or the next.

@@ -31,6 +31,16 @@ impl Olap for Engine {
         self.take(epoch, cancel).boxed()
     }
 
+    fn lead(&self, epoch: u64) {
+        if let Some(lake) = self.lake() {
+            lake.tell(epoch);
+        }
+    }
+
+    fn newest_epoch(&self) -> Option<u64> {
+        self.lake()?.newest_epoch()
+    }
+
     fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>> {
         self.stamp().boxed()
     }

@@ -244,7 +244,10 @@ impl Runtime {
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
         let origins = origins::of(self);
+        // A state folder that was deleted or restored is behind the data, which it is to lead all the same.
+        let builder = builder.above_epoch(engine.newest_epoch().unwrap_or_default());
         let taken = origins.observe(workloads.register(builder)).take().await?;
+        engine.lead(taken.stored().epoch.0);
         let found = catalog::found(taken.stored());
         outputs.set(catalog::engine_settings(&found.entries, &options, &secrets));
         let controller = taken.start().instrument(crate::logs::span(&logs)).await?;

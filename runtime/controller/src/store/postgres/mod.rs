@@ -177,12 +177,16 @@ impl PostgresStore {
 
 impl Store for PostgresStore {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        self.open_above(instance, Epoch::default())
+    }
+
+    fn open_above<'a>(&'a self, instance: &'a str, seen: Epoch) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
             let ClaimedCall {
                 since,
                 epoch,
                 last_removal,
-            } = self.campaign(instance).await?;
+            } = self.campaign(instance, seen).await?;
             let catalog = PostgresCatalog {
                 database: Arc::clone(&self.database),
                 exchange: self.exchange_of(instance),
@@ -231,8 +235,8 @@ impl PostgresStore {
     }
 
     /// Takes the lease, now or once it is free.
-    async fn campaign(&self, instance: &str) -> Result<ClaimedCall, StoreError> {
-        if let Some(taken) = self.take(instance).await? {
+    async fn campaign(&self, instance: &str, seen: Epoch) -> Result<ClaimedCall, StoreError> {
+        if let Some(taken) = self.take(instance, seen).await? {
             return Ok(taken);
         }
         if self.when_held == WhenHeld::Refuse {
@@ -245,7 +249,7 @@ impl PostgresStore {
         let mut events = self.database.events.follow(instance);
         loop {
             // Looked at after the subscription, so that no announcement falls in between.
-            if let Some(taken) = self.take(instance).await? {
+            if let Some(taken) = self.take(instance, seen).await? {
                 return Ok(taken);
             }
             let wait = self.held_for(instance).await?.min(self.look_again);
@@ -255,7 +259,7 @@ impl PostgresStore {
         }
     }
 
-    async fn take(&self, instance: &str) -> Result<Option<ClaimedCall>, StoreError> {
+    async fn take(&self, instance: &str, seen: Epoch) -> Result<Option<ClaimedCall>, StoreError> {
         let failed = database("take the lease");
         let asked = Instant::now();
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.take));
@@ -263,6 +267,7 @@ impl PostgresStore {
             .bind(instance)
             .bind(self.database.holder)
             .bind(milliseconds(self.term))
+            .bind(integer(seen.0))
             .fetch_optional(&self.database.pool)
             .await
             .map_err(&failed)?;

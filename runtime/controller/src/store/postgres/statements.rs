@@ -50,9 +50,9 @@ impl Statements {
         Self {
             take: fixed(
                 "INSERT INTO {p}instances AS held (instance, epoch, revision, holder, expires_at)
-                 VALUES ($1, 1, 0, $2, clock_timestamp() + $3 * interval '1 millisecond')
+                 VALUES ($1, CAST($4 AS bigint) + 1, 0, $2, clock_timestamp() + $3 * interval '1 millisecond')
                  ON CONFLICT (instance) DO UPDATE
-                 SET epoch = held.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at
+                 SET epoch = greatest(held.epoch, $4) + 1, holder = excluded.holder, expires_at = excluded.expires_at
                  WHERE held.holder IS NULL OR held.holder = excluded.holder
                     OR held.expires_at <= clock_timestamp()
                  RETURNING epoch, revision, removed_at",

@@ -17,7 +17,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use sqlx::{AssertSqlSafe, Connection};
 use tokio::sync::Mutex;
-use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid};
+use watershed_core::{Commit, CommitError, Epoch, HistoryRow, Revision, Stored, Uid};
 
 mod commit;
 mod dialect;
@@ -38,7 +38,7 @@ use self::lock::Lock;
 use self::open::CatalogFile;
 use self::schema::{MIGRATIONS, Migration};
 use self::statements::Statements;
-use super::columns::{unreadable, value};
+use super::columns::{integer, unreadable, value};
 use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, Opened, Store, StoreError};
 use crate::failpoints::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
@@ -195,10 +195,14 @@ async fn release(shared: Arc<Database>) {
 
 impl Store for SqliteStore {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        self.open_above(instance, Epoch::default())
+    }
+
+    fn open_above<'a>(&'a self, instance: &'a str, seen: Epoch) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
             let mut writer = self.database.writer.lock().await;
             let writer = writer.as_mut().ok_or_else(closed)?;
-            let taken = take_lease(writer, &self.database.statements, instance).await;
+            let taken = take_lease(writer, &self.database.statements, instance, seen).await;
             if taken.is_err() {
                 writer.undo().await;
             }
@@ -221,12 +225,15 @@ async fn take_lease(
     writer: &mut Writer,
     statements: &Statements,
     instance: &str,
+    seen: Epoch,
 ) -> Result<(Stored, Revision), StoreError> {
     crash_point(LEASE_BEFORE);
     let failed = database("take the lease");
     writer.begin().await.map_err(&failed)?;
     let connection = &mut writer.connection;
-    let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
+    let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open)))
+        .bind(instance)
+        .bind(integer(seen.0));
     let lease = lease.fetch_one(&mut *connection).await.map_err(&failed)?;
     let stored = load::stored(connection, &statements.load, instance, &lease).await?;
     let removed = value(&lease, 2).map_err(unreadable("read the catalog"))?;

@@ -99,8 +99,8 @@ impl Statements {
         let fixed = |sql: &str| Arc::from(prefix.apply(sql));
         Self {
             open: fixed(
-                "INSERT INTO {p}instances (instance, epoch, revision) VALUES (?1, 1, 0)
-                 ON CONFLICT DO UPDATE SET epoch = epoch + 1 RETURNING epoch, revision, removed_at",
+                "INSERT INTO {p}instances (instance, epoch, revision) VALUES (?1, ?2 + 1, 0)
+                 ON CONFLICT DO UPDATE SET epoch = max(epoch, ?2) + 1 RETURNING epoch, revision, removed_at",
             ),
             load: fixed(&load(NEWEST)),
             older_loads: (OLDEST_READABLE..NEWEST)

@@ -12,17 +12,18 @@ use crate::olap::Failure;
 /// Newest snapshot that this engine committed.
 const LAST: &str = "SELECT id FROM ducklake_last_committed_snapshot('watershed')";
 
-/// Row that every transaction appends which appends no record.
-const NOTHING: &str = "00000000-0000-0000-0000-000000000000";
+/// Has the commits of a connection tried once.
+const ONCE: &str = "SET SESSION ducklake_max_retry_count = 0";
+/// Has them tried again as often as usual: the connection may write to other lakes.
+const OFTEN: &str = "RESET SESSION ducklake_max_retry_count";
 
 /// Phrases in messages about transactions that lost against another one.
-const CONFLICTS: [&str; 6] = [
+const CONFLICTS: [&str; 5] = [
     "ransaction conflict",
     "database is locked",
     "could not serialize",
     "deadlock detected",
-    "exceeded the maximum retry count",
-    "Exceeded the maximum retry count",
+    "duplicate key value violates unique constraint",
 ];
 
 /// Phrases in messages about connections that are gone.
@@ -53,21 +54,20 @@ impl Lake {
         is_recorded: bool,
     ) -> Result<(), Stop> {
         if !is_recorded {
-            let (number, epoch) = (begun.first_number(), self.epoch().unwrap_or_default());
-            let row = format!(
-                "INSERT INTO _watershed.records VALUES ('{NOTHING}', '{NOTHING}', {epoch}, NULL, {number})"
-            );
-            run(connection, &row).inspect_err(|_| roll_back(connection))?;
+            let appended = begun.append_nothing(connection, self.epoch().unwrap_or_default());
+            appended.inspect_err(|_| roll_back(connection))?;
         }
         self.settle(connection, begun)
     }
 
     /// Commits the open transaction, and finds out what became of it.
     pub(super) fn settle(&self, connection: &Connection, begun: Begun) -> Result<(), Stop> {
+        run(connection, ONCE).inspect_err(|_| roll_back(connection))?;
         let ended = run(connection, "COMMIT");
         if ended.is_err() {
             roll_back(connection);
         }
+        run(connection, OFTEN)?;
         let last = run(connection, LAST).map(|rows| integer(rows.first().and_then(|row| row.first())));
         match (ended, last) {
             (_, Ok(Some(last))) if last > begun.snapshot => {
@@ -79,11 +79,14 @@ impl Lake {
                 Ok(())
             }
             (Ok(_), Ok(_)) => Err(Stop::RolledBack),
-            (Err(raw), Ok(_)) if is_conflict(&raw) => Err(self.lost_against(connection)),
             // The catalog has answered that it did not take all of it.
             (Err(raw), Ok(_)) if matches!(classify(&raw, None).0, Failure::DiskFull { .. }) => {
                 self.known().snapshot = None;
                 Err(Stop::Raw(raw))
+            }
+            // A server may say so in any language.
+            (Err(raw), Ok(_)) if is_conflict(&raw) || self.is_past(connection, begun) => {
+                Err(self.lost_against(connection))
             }
             (Err(raw), _) | (Ok(_), Err(raw)) => {
                 let mut known = self.known();
@@ -93,6 +96,12 @@ impl Lake {
                 Err(Stop::Unknown(raw))
             }
         }
+    }
+
+    /// Returns true if somebody committed since a transaction began.
+    fn is_past(&self, connection: &Connection, begun: Begun) -> bool {
+        self.snapshot(connection)
+            .is_ok_and(|newest| newest != begun.snapshot)
     }
 
     /// Returns the reason for which a transaction lost: another owner, or anybody's change.

@@ -9,6 +9,9 @@ use crate::duckdb::sys::{Connection, RawError};
 const LOOK: &str = "SELECT id, epoch, owner::VARCHAR FROM ducklake_current_snapshot('watershed') \
     LEFT JOIN (SELECT epoch, owner FROM _watershed.epochs ORDER BY number DESC LIMIT 1) ON true";
 
+/// Owner of rows that bear no record.
+const NOTHING: Uuid = Uuid::nil();
+
 /// The most attempts to take the lake while others change it.
 const MOST_TAKES: usize = 100;
 
@@ -24,6 +27,15 @@ impl Begun {
     pub(in crate::duckdb) fn first_number(self) -> i64 {
         (self.snapshot + 1) << WITHIN
     }
+
+    /// Appends a row without a record, for the sake of the fence.
+    pub(super) fn append_nothing(self, connection: &Connection, epoch: u64) -> Result<(), RawError> {
+        let number = self.first_number();
+        let row = format!(
+            "INSERT INTO _watershed.records VALUES ('{NOTHING}', '{NOTHING}', {epoch}, NULL, {number})"
+        );
+        run(connection, &row).map(drop)
+    }
 }
 
 /// The state of a lake as a transaction sees it.
@@ -37,6 +49,18 @@ impl Lake {
     /// Returns the epoch under which this engine writes; none before the first take.
     pub(in crate::duckdb) fn epoch(&self) -> Option<u64> {
         self.known().epoch
+    }
+
+    /// Returns the newest epoch when the lake was opened; none before the first take.
+    pub(in crate::duckdb) fn newest_epoch(&self) -> Option<u64> {
+        self.known().newest
+    }
+
+    /// Notes the newest epoch of a lake that was just opened.
+    pub(super) fn note_newest_epoch(&self, connection: &Connection) -> Result<(), RawError> {
+        let seen = self.look(connection)?;
+        self.known().newest = seen.epoch.map(|(epoch, _)| epoch);
+        Ok(())
     }
 
     /// Has the next change take the lake under an epoch that this engine was told.
@@ -75,7 +99,7 @@ impl Lake {
         Ok(())
     }
 
-    /// Writes the epoch as a row and as the comment of the table to which every other transaction appends.
+    /// Writes the epoch as a row and as the comment of the table to which every transaction appends, this one too.
     fn write_epoch(&self, connection: &Connection) -> Result<(u64, Begun), Stop> {
         let seen = self.look(connection)?;
         let epoch = self.epoch_to_take(&seen)?;
@@ -91,6 +115,7 @@ impl Lake {
             connection,
             &format!("COMMENT ON TABLE _watershed.records IS 'epoch {epoch} of {owner}'"),
         )?;
+        begun.append_nothing(connection, epoch)?;
         Ok((epoch, begun))
     }
 

@@ -126,7 +126,8 @@ impl Lake {
 
     fn try_to_set_up(&self, connection: &Connection, tables: &[&str]) -> Result<(), Stop> {
         if self.is_set_up(connection)? {
-            return self.refuse_other_projects(connection);
+            self.refuse_other_projects(connection)?;
+            return Ok(self.note_newest_epoch(connection)?);
         }
         let inline =
             |rows: u32, of: &str| format!("CALL {ALIAS}.set_option('data_inlining_row_limit', {rows}{of})");
