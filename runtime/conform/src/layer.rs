@@ -5,8 +5,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::olap::{
     Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
-    Guarantees, Guard, Migrations, Object, Olap, Output, Partitions, Query, QueryError, Rename, RenameError,
-    Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+    Guarantees, Guard, Migrations, Object, Olap, Output, OwnFile, Partitions, Query, QueryError, Rename,
+    RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
 };
 
 macro_rules! layer {
@@ -77,4 +77,5 @@ layer! { 'a:
     fn elsewhere() -> Result<&dyn Elsewhere, Failure>;
     fn tested_rows() -> Result<&dyn TestedRows, Failure>;
     fn upkeep() -> Result<&dyn Upkeep, Failure>;
+    fn own_file() -> Result<&dyn OwnFile, Failure>;
 }

@@ -26,6 +26,7 @@ mod lake;
 mod location;
 mod migration;
 mod output;
+mod own_file;
 mod parser;
 mod part;
 mod partition;
@@ -65,6 +66,7 @@ pub use lake::{Lake, Snapshot};
 pub use location::Location;
 pub use migration::{Left, Migrated, Migration, Migrations, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
+pub use own_file::{FileJob, OwnFile};
 pub use parser::{Parser, Vocabulary};
 pub use part::Part;
 pub use partition::{
@@ -83,7 +85,7 @@ pub use trash::{
     Dropped, Fate, Guard, RetrieveError, TRASH_PREFIX, Thrown, Trash, TrashDamage, TrashLimits, Trashed,
     is_in_trash, trash_table,
 };
-pub use upkeep::{Compacted, FileJob, Upkeep};
+pub use upkeep::{Compacted, Upkeep};
 pub use value::Value;
 pub(crate) use value::moment;
 
@@ -271,8 +273,13 @@ pub trait Olap: Send + Sync + 'static {
         Err(Failure::lacks("kept rows of tests"))
     }
 
-    /// Returns the part for upkeep of the engine's file.
+    /// Returns the part for upkeep of the space that the data take.
     fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {
+        Err(Failure::lacks("upkeep of its space"))
+    }
+
+    /// Returns the part for the engine's own file.
+    fn own_file(&self) -> Result<&dyn OwnFile, Failure> {
         Err(Failure::lacks("file of its own"))
     }
 }

@@ -111,6 +111,23 @@ impl Address {
         &self.target
     }
 
+    /// Returns the folder of the lake's files.
+    pub(crate) fn files(&self) -> PathBuf {
+        self.files.clone()
+    }
+
+    /// Returns the lake's own catalog, as somebody's own program has it.
+    pub(crate) fn metadata(&self) -> String {
+        let usual = match self.catalog {
+            System::Postgres => "public",
+            _ => "main",
+        };
+        format!(
+            "__ducklake_metadata_theirs.{}",
+            self.schema.as_deref().unwrap_or(usual)
+        )
+    }
+
     /// Returns an engine that builds in the lake.
     pub(crate) fn engine(&self) -> Engine {
         let mut options = Options::new(self.folder.join("none.duckdb"), &self.folder);

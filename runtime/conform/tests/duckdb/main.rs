@@ -16,6 +16,7 @@ mod lake;
 #[path = "../../../../tests/src/postgres.rs"]
 mod postgres;
 mod takeovers;
+mod upkeep;
 
 use factory::DuckDbFactory;
 use faults::{Fault, Faulty};
@@ -120,6 +121,51 @@ fn e5_it_is_the_comment_of_a_take_that_keeps_former_owners_out() {
     let catalog = Catalog::Postgres(Arc::new(server));
     assert!(!takeovers::is_committed_after_a_take(&catalog, true));
     assert!(takeovers::is_committed_after_a_take(&catalog, false));
+}
+
+/// Runs a test in lakes with catalogs of SQLite and Postgres.
+async fn in_lakes(test: impl AsyncFn(&Catalog)) {
+    let _alone = ALONE.lock().await;
+    if !lake::are_there() {
+        return;
+    }
+    test(&Catalog::Sqlite).await;
+    if let Some(server) = postgres::Server::start() {
+        test(&Catalog::Postgres(Arc::new(server))).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e6_snapshots_files_and_rows_go_once_they_are_old() {
+    in_lakes(upkeep::let_go_of_what_is_old).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e6_a_clock_that_is_a_day_ahead_is_not_trusted() {
+    in_lakes(upkeep::mistrust_a_clock_that_is_a_day_ahead).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e6_orphans_go_once_they_are_older_than_the_longest_build() {
+    in_lakes(upkeep::remove_orphans_of_its_own_alone).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e6_who_reads_an_old_snapshot_is_served() {
+    in_lakes(upkeep::serve_who_reads_an_old_snapshot).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e5_a_former_owner_is_refused_after_an_expiry() {
+    in_lakes(upkeep::refuse_a_former_owner_after_an_expiry).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e6_few_connections_are_held_and_no_transaction_stays_open() {
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    upkeep::hold_few_connections(Arc::new(server)).await;
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::engine::Engine;
 use super::gate::Company;
 use super::growth::size_on_disk;
+use super::retention::tidy_lake;
 use super::running::Running;
 use super::tidy::tidy;
 use super::transaction::Work;
@@ -66,7 +67,7 @@ pub(super) async fn after_change(engine: &Engine, cancel: &CancellationToken) {
     }
 }
 
-/// Tidies the trash of a lake once in a number of changes.
+/// Tidies a lake and its trash once in a number of changes.
 async fn after_change_in_lake(engine: &Engine, cancel: &CancellationToken) {
     if engine.parts.growth.changes() < CHANGES_OF_LAKE {
         return;
@@ -74,10 +75,10 @@ async fn after_change_in_lake(engine: &Engine, cancel: &CancellationToken) {
     engine.parts.growth.forget_changes();
     let this = engine.clone();
     let tidied = engine.work(cancel, Company::Others, move |work| {
-        tidy(&this.parts.names, &this.parts.trash, work, now_ms())
+        tidy_lake(&this.parts.names, &this.parts.trash, work, now_ms())
     });
     if let Err(error) = tidied.await {
-        tracing::warn!(%error, "the trash could not be tidied");
+        tracing::warn!(%error, "the lake could not be tidied");
     }
 }
 

@@ -17,6 +17,7 @@ const LAKE_PARTS: &[Part] = &[
     Part::Databases,
     Part::Elsewhere,
     Part::KeptRows,
+    Part::Upkeep,
 ];
 
 const fn lake_promise(cell: Cell) -> Promise {

@@ -6,6 +6,7 @@
 //! | `catalog` | names, comments and snapshots, from the tables of the lake's own catalog |
 //! | `epoch` | who may write: `take`, and the look at the start of each transaction |
 //! | `commit` | how a transaction ended, whatever the connection says |
+//! | `keeping` | what is kept for a while, and what goes then |
 //! | `types` | types that lakes lack, and those that stand for them |
 //! | `views` | what a view reads besides the lake |
 //!
@@ -22,6 +23,7 @@
 mod catalog;
 mod commit;
 mod epoch;
+mod keeping;
 mod opening;
 mod types;
 mod views;
@@ -39,6 +41,7 @@ use crate::olap::{DatabaseCause, DatabaseError, Failure, LakeHome, SqlError, Sta
 
 pub(super) use catalog::Named;
 pub(super) use epoch::Begun;
+pub(super) use keeping::OldBefore;
 pub(super) use types::{Held, held};
 pub(super) use views::foreign_input;
 

@@ -13,8 +13,8 @@ use super::{build, check, drop, export, query, rename};
 use crate::olap::{Batches, Batching};
 use crate::olap::{
     Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
-    Guarantees, Guard, Migrations, Object, Olap, Output, Part, Partitions, Query, QueryError, Rename,
-    RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+    Guarantees, Guard, Migrations, Object, Olap, Output, OwnFile, Part, Partitions, Query, QueryError,
+    Rename, RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
 };
 
 impl Olap for Engine {
@@ -177,7 +177,11 @@ impl Olap for Engine {
     }
 
     fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {
-        Ok(self.has(Part::Upkeep, "file of its own")?)
+        Ok(self.has(Part::Upkeep, "upkeep of its space")?)
+    }
+
+    fn own_file(&self) -> Result<&dyn OwnFile, Failure> {
+        Ok(self.has(Part::File, "file of its own")?)
     }
 }
 

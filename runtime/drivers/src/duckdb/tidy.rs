@@ -123,15 +123,16 @@ fn used(work: &Work<'_>) -> Result<u64, Failure> {
 }
 
 /// The recorded times at which the trash was tidied, which guard against a wrong clock.
-struct Sighting {
+pub(super) struct Sighting {
     /// Latest sighting that confirms the time, if any.
-    seen_ms: Option<i64>,
+    pub(super) seen_ms: Option<i64>,
     /// True if the current sighting must be recorded.
-    is_news: bool,
+    pub(super) is_news: bool,
 }
 
 impl Sighting {
-    fn read(work: &Work<'_>, now_ms: i64) -> Result<Self, Failure> {
+    /// Reads the recorded sightings.
+    pub(super) fn read(work: &Work<'_>, now_ms: i64) -> Result<Self, Failure> {
         let rows = work.run("SELECT at_ms FROM _watershed.trash_sightings ORDER BY at_ms", &[])?;
         let looks = rows.into_iter().flatten().filter_map(|at| match at {
             Value::Integer(at) => i64::try_from(at).ok(),
@@ -147,7 +148,7 @@ impl Sighting {
 
     /// Records the current sighting. Deletes sightings older than the confirming one, and future ones, which a wrong
     /// clock recorded.
-    fn note(&self, work: &Work<'_>, now_ms: i64) -> Result<(), Failure> {
+    pub(super) fn note(&self, work: &Work<'_>, now_ms: i64) -> Result<(), Failure> {
         if !self.is_news {
             return Ok(());
         }

@@ -1,55 +1,28 @@
-//! The implementation of [`Upkeep`](crate::olap::Upkeep) for the engine's file.
-
-use std::path::Path;
-use std::time::Duration;
+//! The implementation of [`Upkeep`](crate::olap::Upkeep): of a file by a copy, of a lake by letting go.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::{closed, compact, memory, verify};
-use crate::olap::{Compacted, Failure, FileJob, Upkeep};
+use super::gate::Company;
+use super::trash::now_ms;
+use super::{compact, retention, verify};
+use crate::olap::{Compacted, Failure, Upkeep};
 
 impl Upkeep for Engine {
-    fn path(&self) -> &Path {
-        &self.options().path
-    }
-
-    fn open_now(&self) -> BoxFuture<'_, Result<(), Failure>> {
-        async { self.try_to_open(&CancellationToken::new()).await }.boxed()
-    }
-
-    fn share_file(&self, rest: Duration) -> BoxFuture<'_, ()> {
-        self.share_file(rest).boxed()
-    }
-
-    fn watch_changes_by_others(&self) -> watch::Receiver<u64> {
-        self.parts.sharing.watch_changes_by_others()
-    }
-
-    fn watch_holder(&self) -> watch::Receiver<Option<String>> {
-        self.parts.sharing.watch_holder()
-    }
-
-    fn give_back_memory(&self) -> BoxFuture<'_, ()> {
-        memory::give_back_memory(self).boxed()
-    }
-
     fn compact<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Compacted, Failure>> {
-        compact::compact(self, cancel).boxed()
+        if self.lake().is_none() {
+            return compact::compact(self, cancel).boxed();
+        }
+        let this = self.clone();
+        self.work(cancel, Company::Others, move |work| {
+            retention::compact(&this.parts.trash, work, now_ms())
+        })
+        .boxed()
     }
 
     fn verify<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<String>, Failure>> {
         verify::verify(self, cancel).boxed()
-    }
-
-    fn while_closed<'a>(
-        &'a self,
-        job: FileJob,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
-        closed::while_closed(self, job, cancel).boxed()
     }
 }

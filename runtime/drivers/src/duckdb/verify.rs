@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::Engine;
+use super::engine::{Engine, Intent};
 use super::gate::Company;
 use super::transaction::Work;
 use crate::olap::{Failure, OpenError};
@@ -22,7 +22,7 @@ const TABLES: &str = "SELECT schema_name, table_name FROM duckdb_tables() \
 /// When the file can't be used for another reason than that it is damaged, or the token is cancelled.
 pub(super) async fn verify(engine: &Engine, cancel: &CancellationToken) -> Result<Vec<String>, Failure> {
     let verified = engine
-        .work(cancel, Company::Others, |work| {
+        .work_to(Intent::Read, cancel, Company::Others, |work| {
             let mut findings = Vec::new();
             for table in tables(work)? {
                 match read(work, &table) {

@@ -41,7 +41,8 @@ parts! {
     Databases "databases" "databases of other systems to read from";
     Elsewhere "elsewhere" "outputs in files and other databases";
     KeptRows "kept-rows" "rows that failed tests, kept";
-    Upkeep "upkeep" "upkeep of its file";
+    Upkeep "upkeep" "upkeep of its space";
+    File "file" "a file of its own";
 }
 
 impl fmt::Display for Part {

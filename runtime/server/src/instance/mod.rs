@@ -341,7 +341,7 @@ async fn refuse_damage(
     place: &home::Place,
 ) -> Result<(), OpenError> {
     use watershed_drivers::olap::{Failure, OpenError as Unusable};
-    let Ok(file) = engine.upkeep() else {
+    let Ok(file) = engine.own_file() else {
         return place.refuse_unusable(engine, outputs, files).await;
     };
     if outputs.were_as_left() || !file.path().exists() {
@@ -430,7 +430,7 @@ impl Instance {
     ///
     /// Worth a call whenever nothing is left to do: it costs nothing unless much has been built since.
     pub async fn give_back_memory(&self) {
-        if let Ok(file) = self.engine.upkeep() {
+        if let Ok(file) = self.engine.own_file() {
             file.give_back_memory().await;
         }
     }
@@ -495,7 +495,7 @@ impl Instance {
     /// The next work opens the file again, and waits for a program that has it open then. To be run beside an instance
     /// that stays; without it the file is held until the instance is closed.
     pub async fn share_file(&self) {
-        match self.engine.upkeep() {
+        match self.engine.own_file() {
             Ok(file) => {
                 let share = || file.share_file(sharing::REST);
                 self.attended.while_unattended(share).await;

@@ -65,7 +65,7 @@ pub(crate) struct Holder(Option<watch::Receiver<Option<String>>>);
 
 impl Holder {
     pub(crate) fn from_engine(engine: &dyn Olap) -> Self {
-        let holder = engine.upkeep().map(|file| {
+        let holder = engine.own_file().map(|file| {
             let mut holder = file.watch_holder();
             // One that is waited for already is news too.
             holder.mark_changed();
@@ -91,7 +91,7 @@ impl Holder {
 /// Requests a reconcile of everything each time that another process has changed the engine's file, until `leaving` is
 /// cancelled.
 pub(super) async fn look_after_changes(engine: Arc<dyn Olap>, handle: Handle, leaving: CancellationToken) {
-    let Ok(mut changes) = engine.upkeep().map(|file| file.watch_changes_by_others()) else {
+    let Ok(mut changes) = engine.own_file().map(|file| file.watch_changes_by_others()) else {
         return;
     };
     drop(engine);

@@ -111,7 +111,7 @@ pub(crate) struct Running<'a> {
 /// `not-built`, where there is no file; and those of [`Place::engine`].
 pub(crate) async fn built_engine(place: &impl Place, access: Access) -> Result<Opened, Problem> {
     let opened = place.engine(access).await?;
-    let is_file = opened.engine.upkeep().is_ok();
+    let is_file = opened.engine.own_file().is_ok();
     if place.life() == Life::AtRest && is_file && !place.state().engine().exists() {
         return Err(not_built());
     }

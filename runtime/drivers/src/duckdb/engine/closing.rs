@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use super::super::lake::Lake;
 use super::super::proof::{self, FileProof};
+use super::super::retention::tidy_lake;
 use super::super::sys::Connection;
 use super::super::tidy::tidy_while_closing;
 use super::super::transaction::Work;
+use super::super::trash::now_ms;
 use super::{Engine, on_blocking_thread};
 use crate::crash;
 use crate::olap::{Access, Failure, Stamp};
@@ -60,8 +62,12 @@ impl Engine {
     /// Closes the lake if it is open. Returns its stamp; one that no lake has if somebody changed it unseen.
     fn forget_lake(&self, lake: &Lake) -> Result<Option<Stamp>, Failure> {
         let is_known = self.parts.pool.forget(&self.options().path, |connection| {
-            let moved = connection.map(|connection| lake.has_moved(connection));
-            matches!(moved, Some(Ok(false)))
+            let is_as_known = |connection: &&Connection| matches!(lake.has_moved(connection), Ok(false));
+            let connection = connection.filter(is_as_known);
+            connection
+                .inspect(|connection| self.tidy_closing_lake(lake, connection))
+                .filter(is_as_known)
+                .is_some()
         });
         let known = lake.known_snapshot();
         match (is_known, lake.file(), known) {
@@ -69,6 +75,17 @@ impl Engine {
             (_, Some(file), _) => Ok(proof::stamp_of_catalog(file)?.map(|stamp| lake.stamp(&stamp))),
             (_, None, Some(known)) => Ok(Some(lake.stamp(&proof::stamp_of_snapshot(known)))),
             (_, None, None) => Ok(Some(Stamp::new("never opened".to_owned()))),
+        }
+    }
+
+    /// Tidies a lake that this engine has changed, while it is being closed. Failures are left for another time.
+    fn tidy_closing_lake(&self, lake: &Lake, connection: &Connection) {
+        if lake.epoch().is_none() {
+            return;
+        }
+        let work = Work::uninterrupted(connection).in_lake(Some(lake));
+        if let Err(error) = tidy_lake(&self.parts.names, &self.parts.trash, &work, now_ms()) {
+            tracing::warn!(%error, "the lake could not be tidied");
         }
     }
 

@@ -145,10 +145,12 @@ impl Lake {
                 run(connection, &row).map(drop)
             })
             .and_then(|()| run(connection, "COMMIT").map(drop));
-        if made.is_err() {
-            roll_back(connection);
+        made.inspect_err(|_| roll_back(connection))?;
+        if let Err(raw) = self.claim_place(connection) {
+            // Files of nobody stay then.
+            tracing::warn!(error = %raw.0, "the place of a lake's files can't be claimed");
         }
-        Ok(made?)
+        Ok(())
     }
 
     fn refuse_other_projects(&self, connection: &Connection) -> Result<(), Stop> {

@@ -4,7 +4,7 @@ use super::super::transaction::Work;
 use super::*;
 use crate::duckdb::checkpoint::checkpoint;
 use crate::duckdb::failure::Aftermath;
-use crate::olap::Upkeep as _;
+use crate::olap::OwnFile as _;
 
 /// Number of builds that make a release of memory worthwhile.
 const ENOUGH: u128 = 64;

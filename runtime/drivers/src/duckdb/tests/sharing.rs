@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::*;
 use crate::duckdb::FileProof;
 use crate::duckdb::sys::{Connection, Database};
-use crate::olap::{Access, OpenError, Upkeep as _};
+use crate::olap::{Access, OpenError, OwnFile as _};
 
 /// Environment variable that makes this program the holder of a file, with its path.
 const HELD: &str = "WATERSHED_TEST_HELD";

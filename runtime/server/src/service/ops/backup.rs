@@ -141,7 +141,7 @@ async fn write(
     let written = match copied {
         Ok(()) => {
             async {
-                let file = engine.upkeep()?;
+                let file = engine.own_file()?;
                 file.while_closed(Box::new(job), &CancellationToken::new()).await
             }
         }

@@ -64,8 +64,10 @@ async fn doctor_live(
     out: &Out,
 ) -> Result<DoctorDocument, Problem> {
     let catalog = super::check(place, principal, input, out).await?;
-    let looked = match place.state().engine().exists() {
-        true => look_at(&*place.engine(Access::ReadOnly).await?.engine).await?,
+    let opened = place.engine(Access::ReadOnly).await?;
+    let is_there = opened.engine.own_file().is_err() || place.state().engine().exists();
+    let looked = match is_there {
+        true => look_at(&*opened.engine).await?,
         false => Looked::default(),
     };
     let mut checks = checks(place.state(), &catalog, looked);
@@ -97,6 +99,8 @@ pub(crate) async fn repair(
         let file = match check.what {
             // A run writes missing files; changed ones are somebody's.
             Checked::Folder | Checked::Files => continue,
+            // A lake's files and its catalog are on other machines; what is missing there is built again.
+            Checked::Engine if !folder.state().engine().exists() => continue,
             Checked::Catalog if catalog.exit_code != Exit::StateFolder.code() => continue,
             Checked::Trash => {
                 repairs.mended = mend_trash(folder).await?;
@@ -143,7 +147,7 @@ async fn checks_at_rest(
     let mut looked = Looked::default();
     if folder.is_locked() {
         let opened = folder.engine(Access::ReadOnly).await?;
-        if opened.engine.upkeep().is_err() || state.engine().exists() {
+        if opened.engine.own_file().is_err() || state.engine().exists() {
             looked = look_at(&*opened.engine).await?;
         }
         opened.give_back().await;
@@ -158,18 +162,15 @@ async fn checks_at_rest(
     })
 }
 
-/// Drops expired tables from the trash and compacts the engine's file.
+/// Drops expired tables from the trash, and compacts the engine's file or lets go of what a lake need not keep.
 async fn collect(engine: &dyn Olap) -> Result<Compacted, Failure> {
     let cancel = CancellationToken::new();
-    let file = engine.upkeep();
+    let file = engine.own_file();
     if file.as_ref().map_or(true, |file| file.path().exists()) {
         engine.trash()?.tidy(&cancel).await?;
         engine.tested_rows()?.forget_old(&cancel).await?;
     }
-    match file {
-        Ok(file) => file.compact(&cancel).await,
-        Err(_) => Ok(Compacted { before: 0, after: 0 }),
-    }
+    engine.upkeep()?.compact(&cancel).await
 }
 
 /// The findings in the engine's file.
@@ -190,11 +191,7 @@ struct Repairs {
 async fn look_at(engine: &dyn Olap) -> Result<Looked, Problem> {
     let cancel = CancellationToken::new();
     let looked = async {
-        let engine_findings = match engine.upkeep() {
-            Ok(file) => file.verify(&cancel).await?,
-            // What a lake lies in is looked at by whoever keeps that.
-            Err(_) => Vec::new(),
-        };
+        let engine_findings = engine.upkeep()?.verify(&cancel).await?;
         let trash = match engine_findings.is_empty() {
             true => engine.trash()?.damage(&cancel).await?,
             false => Vec::new(),
