@@ -7,6 +7,7 @@
 //! | `epoch` | who may write: `take`, and the look at the start of each transaction |
 //! | `commit` | how a transaction ended, whatever the connection says |
 //! | `keeping` | what is kept for a while, and what goes then |
+//! | `server` | a look at the newest snapshot without the engine |
 //! | `types` | types that lakes lack, and those that stand for them |
 //! | `views` | what a view reads besides the lake |
 //!
@@ -25,6 +26,7 @@ mod commit;
 mod epoch;
 mod keeping;
 mod opening;
+mod server;
 mod types;
 mod views;
 
@@ -80,6 +82,8 @@ struct Known {
     told: Option<u64>,
     /// True if the epoch must be taken before the next change.
     must_take: bool,
+    /// Newest snapshot as the catalog's server told it; none if it was not asked.
+    looked: Option<i64>,
     /// Snapshot that the known names are of; none if they must be read.
     snapshot: Option<i64>,
 }
@@ -163,7 +167,10 @@ impl Lake {
     /// Returns a stamp of the lake's data that no other lake has.
     pub(super) fn stamp(&self, data: &Stamp) -> Stamp {
         let LakeHome { database, project } = &self.home;
-        let place = format!("{} {:?} {project}", database.target, database.lake);
+        // Whose password it is makes no difference to the data.
+        let login = database.login.iter().filter(|(option, _)| *option != "PASSWORD");
+        let login: Vec<_> = login.collect();
+        let place = format!("{} {login:?} {:?} {project}", database.target, database.lake);
         let hash = blake3::hash(place.as_bytes()).to_hex();
         Stamp::new(format!(r#"{{"lake":"{hash}","data":{}}}"#, data.as_str()))
     }

@@ -178,7 +178,7 @@ pub(super) fn open(options: &Options, lake: Option<&Lake>) -> Result<(Open, Conn
     let path = &options.path;
     let in_memory = || Database::open(None, &settings(options)).map_err(|raw| classify_open(&raw, path));
     let (mut opened, connection) = open_with(options, in_memory)?;
-    lake.attach(&connection, options.access)?;
+    lake.attach(&connection, options)?;
     opened.uses = Some(lake::ALIAS);
     Ok((opened, connection))
 }

@@ -69,7 +69,8 @@ impl Engine {
                 .filter(is_as_known)
                 .is_some()
         });
-        let known = lake.known_snapshot();
+        // What was never opened is as it was when it was looked at, or somebody else's.
+        let known = lake.known_snapshot().or_else(|| lake.looked());
         match (is_known, lake.file(), known) {
             (Some(false), ..) => Ok(Some(Stamp::new("changed meanwhile".to_owned()))),
             (_, Some(file), _) => Ok(proof::stamp_of_catalog(file)?.map(|stamp| lake.stamp(&stamp))),

@@ -49,13 +49,19 @@ impl Engine {
         }
     }
 
-    /// Returns the stamp of the data. That of a lake whose catalog a server has takes a connection to it.
+    /// Returns the stamp of the data. That of a lake whose catalog a server has takes a connection to it, and the engine where
+    /// only that can make one.
     pub(in crate::duckdb) async fn stamp(&self) -> Result<Option<Stamp>, Failure> {
         let Some(lake) = self.lake() else {
             return proof::stamp(&self.options().path);
         };
         if let Some(file) = lake.file() {
             return Ok(proof::stamp_of_catalog(file)?.map(|stamp| lake.stamp(&stamp)));
+        }
+        if !self.is_open()
+            && let Some(newest) = lake.look_at_server().await
+        {
+            return Ok(Some(lake.stamp(&proof::stamp_of_snapshot(newest.snapshot))));
         }
         let (this, cancel) = (self.clone(), CancellationToken::new());
         let newest = self.work_to(Intent::Read, &cancel, Company::Others, move |work| {

@@ -5,6 +5,7 @@ use super::{ALIAS, Lake, Stop, quoted, run, text};
 use crate::duckdb::attach_error;
 use crate::duckdb::attachment;
 use crate::duckdb::failure::{classify, classify_open};
+use crate::duckdb::options::Options;
 use crate::duckdb::sys::{Connection, RawError};
 use crate::olap::{Access, DatabaseCause, DatabaseError, Failure, OpenError, Rights, System};
 
@@ -25,6 +26,9 @@ const OWN: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS _watershed.project (name VARCHAR NOT NULL, format VARCHAR NOT NULL)",
 ];
 
+/// Connections to the catalog's server beside those of work that was let in: for what opens and closes the lake.
+const BESIDE_WORK: usize = 2;
+
 /// Phrases in messages about a catalog that may not be written.
 const READ_ONLY: [&str; 4] = [
     "readonly database",
@@ -39,7 +43,12 @@ impl Lake {
     /// # Errors
     /// [`OpenError::Missing`] for a reader where there is no lake; [`OpenError::Locked`] for a catalog in a file of the engine
     /// that another process has open.
-    pub(in crate::duckdb) fn attach(&self, connection: &Connection, access: Access) -> Result<(), Failure> {
+    pub(in crate::duckdb) fn attach(
+        &self,
+        connection: &Connection,
+        options: &Options,
+    ) -> Result<(), Failure> {
+        let access = options.access;
         let mut database = self.home.database.clone();
         let missing = || {
             let path = self
@@ -78,7 +87,23 @@ impl Lake {
                 _ => failure,
             });
         }
+        self.bound_connections(connection, options)
+            .map_err(|raw| self.unattached(&raw))?;
         self.put_to_use(connection)
+    }
+
+    /// Has work wait for a connection to the catalog's server, of which there are as many as the engine has: one that is open
+    /// holds one of the server's, and no more are opened beside them.
+    fn bound_connections(&self, connection: &Connection, options: &Options) -> Result<(), RawError> {
+        if self.home.database.keeper() != System::Postgres {
+            return Ok(());
+        }
+        let most = options.connections.get() + BESIDE_WORK;
+        let wait = format!(
+            "FROM postgres_configure_pool(catalog_name => '__ducklake_metadata_{ALIAS}', \
+             acquire_mode => 'wait', max_connections => {most})"
+        );
+        run(connection, &wait).map(drop)
     }
 
     /// Has a connection look up names in the lake first.
