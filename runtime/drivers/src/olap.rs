@@ -57,7 +57,7 @@ pub use export::{
     Existing, Export, ExportError, Exported, FileFormat, Layout, Look, WriteRows, is_unwritten_sheet,
 };
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
-pub(crate) use group::{Batch, Group};
+pub(crate) use group::{Batch, Bounds, Failed, Group};
 pub use guarantees::{Cell, Guarantees, Promise};
 pub use home::{Home, LakeHome};
 pub use hooks::{HookError, Hooks};

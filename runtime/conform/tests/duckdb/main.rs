@@ -7,6 +7,7 @@ mod breaks;
 mod builds;
 mod factory;
 mod faults;
+mod groups;
 mod lake;
 #[allow(
     dead_code,
@@ -133,6 +134,11 @@ async fn in_lakes(test: impl AsyncFn(&Catalog)) {
     if let Some(server) = postgres::Server::start() {
         test(&Catalog::Postgres(Arc::new(server))).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e4_a_shared_transaction_is_repeated_without_a_build_that_fails() {
+    in_lakes(groups::repeat_without_one_that_fails).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

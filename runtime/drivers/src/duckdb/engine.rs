@@ -32,7 +32,7 @@ use super::sharing::Sharing;
 use super::sys::Connection;
 use super::transaction::Work;
 use super::trash_bounds::TrashBounds;
-use crate::olap::{Access, Failure, Group, Guarantees, Home, Part};
+use crate::olap::{Access, Bounds, Failure, Group, Guarantees, Home, Part};
 
 /// DuckDB on one file. Clones share the engine.
 ///
@@ -79,6 +79,10 @@ impl Engine {
             Home::File => None,
             Home::Lake(home) => Some(Lake::new((**home).clone())),
         };
+        let bounds = match lake {
+            None => Bounds::OF_FILE,
+            Some(_) => Bounds::OF_LAKE,
+        };
         let parts = Parts {
             lake,
             gate: Gate::new(&options),
@@ -89,7 +93,7 @@ impl Engine {
             growth: Growth::default(),
             sharing: Sharing::new(&options.path),
             trash: TrashBounds::default(),
-            group: Arc::default(),
+            group: Arc::new(Group::new(bounds)),
             installs: AtomicBool::new(true),
             options,
         };

@@ -26,8 +26,8 @@ pub struct Build {
     pub databases: Vec<Attached>,
     /// Effect of the new rows on existing ones.
     pub step: Step,
-    /// True if the build is not known to take longer than [`BRIEF`](Self::BRIEF), so that it may share a transaction.
-    pub is_brief: bool,
+    /// Duration of the last build, by which one that is known to take long shares no transaction; none if unknown.
+    pub took: Option<Duration>,
     /// Columns whose values must be unique among the new rows; empty for none.
     pub key: Vec<String>,
     /// Checks that must pass before readers see the output.
@@ -54,9 +54,6 @@ pub struct Build {
 }
 
 impl Build {
-    /// The longest duration of a build that shares a transaction, since the others wait for it.
-    pub const BRIEF: Duration = Duration::from_millis(50);
-
     /// Creates a build of a statement alone: without hooks and checks, and with the replaced output dropped.
     #[must_use]
     pub fn of_statement(
@@ -74,7 +71,7 @@ impl Build {
             hooks: Hooks::default(),
             databases: Vec::new(),
             step: Step::Replace,
-            is_brief: true,
+            took: None,
             key: Vec::new(),
             checks: Vec::new(),
             state: None,

@@ -6,8 +6,9 @@
 //!
 //! Invariants:
 //! 1. A build is told to be made only after the commit that holds its output, its tag and its record.
-//! 2. A batch is committed whole or not at all. If one of its builds fails, is cancelled or takes long, each is made apart,
-//!    in a transaction of its own. So failures are always those of a build alone.
+//! 2. A batch is committed whole or not at all. If one of its builds fails, is cancelled or takes long, the batch is repeated
+//!    without that one where a transaction is dear, else each is made apart; the one always is, in a transaction of its own.
+//!    So failures are always those of a build alone.
 //! 3. Builds of one batch are independent: none reads another, and what their callers hold (claims of owners and names) is
 //!    disjoint.
 //! 4. A build is made in a transaction that began after it came to wait: one that began before does not see the rows of what
@@ -26,23 +27,42 @@ use watershed_locks::Unpoisoned;
 
 use super::{Build, Built, Failure, OutputKind, Step, Tag};
 
-/// The most builds of one batch: with more, each build's share of the commit hardly shrinks, and the others wait
-/// longer.
-const MOST: usize = 16;
+/// The bounds of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// The most builds.
+    most: usize,
+    /// Time after which a batch accepts no more builds.
+    full: Duration,
+    /// The longest duration of a build that shares a transaction, since the others wait for it.
+    brief: Duration,
+    /// How often a batch is repeated without builds that failed.
+    repeats: usize,
+}
 
-/// Time after which a batch accepts no more builds.
-const FULL: Duration = Duration::from_millis(20);
+impl Bounds {
+    /// Bounds where a commit costs about as much as a small build: with more, each build's share of it hardly shrinks, and
+    /// the others wait longer.
+    pub(crate) const OF_FILE: Self = Self {
+        most: 16,
+        full: Duration::from_millis(20),
+        brief: Duration::from_millis(50),
+        repeats: 0,
+    };
+
+    /// Bounds where a commit costs as much as ten small builds. Each repetition leaves one out at least, and few fail.
+    pub(crate) const OF_LAKE: Self = Self {
+        most: 256,
+        full: Duration::from_secs(2),
+        brief: Duration::from_secs(1),
+        repeats: 8,
+    };
+}
 
 /// The queue of builds for the next transaction. `H` is the type that a caller holds for its build, such as a claim.
-pub(crate) struct Group<H>(Mutex<Queue<H>>);
-
-impl<H> Default for Group<H> {
-    fn default() -> Self {
-        Self(Mutex::new(Queue {
-            waiting: VecDeque::new(),
-            last: 0,
-        }))
-    }
+pub(crate) struct Group<H> {
+    bounds: Bounds,
+    queue: Mutex<Queue<H>>,
 }
 
 struct Queue<H> {
@@ -64,6 +84,14 @@ pub(crate) struct Waiting<H> {
 }
 
 impl<H> Group<H> {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        let (waiting, last) = (VecDeque::new(), 0);
+        Self {
+            bounds,
+            queue: Mutex::new(Queue { waiting, last }),
+        }
+    }
+
     /// Builds an output in a transaction shared with others. Returns `None` if the build must run alone.
     ///
     /// `entered` waits for the right to work, and `make` makes a batch with that. Both end early when `cancel` does.
@@ -80,7 +108,7 @@ impl<H> Group<H> {
     where
         M: Future<Output = Result<(), Failure>>,
     {
-        if !may_share(build) {
+        if !may_share(build, self.bounds.brief) {
             return Ok(None);
         }
         let (sender, mut answer) = oneshot::channel();
@@ -108,7 +136,7 @@ impl<H> Group<H> {
     }
 
     fn push(&self, waiting: Waiting<H>) {
-        let mut queue = self.0.lock().unpoisoned();
+        let mut queue = self.queue.lock().unpoisoned();
         queue.last += 1;
         let place = queue.last;
         queue.waiting.push_back((place, waiting));
@@ -116,19 +144,19 @@ impl<H> Group<H> {
 
     /// Returns the sequence number of the last build.
     fn last(&self) -> u64 {
-        self.0.lock().unpoisoned().last
+        self.queue.lock().unpoisoned().last
     }
 
     /// Removes the first build from the queue, unless it came after `last`.
     fn pop(&self, last: u64) -> Option<Waiting<H>> {
-        let mut queue = self.0.lock().unpoisoned();
+        let mut queue = self.queue.lock().unpoisoned();
         let first = queue.waiting.pop_front_if(|(place, _)| *place <= last);
         first.map(|(_, waiting)| waiting)
     }
 
     /// Removes the build with this tag; none if another batch has it.
     fn take(&self, tag: Tag) -> Option<Waiting<H>> {
-        let mut queue = self.0.lock().unpoisoned();
+        let mut queue = self.queue.lock().unpoisoned();
         let at = queue.waiting.iter().position(|(_, it)| it.build.tag == tag)?;
         queue.waiting.remove(at).map(|(_, waiting)| waiting)
     }
@@ -147,30 +175,46 @@ impl<H> Drop for Place<'_, H> {
 }
 
 /// Returns true if a build may share a transaction: no hooks or databases around it, and not known to take long.
-fn may_share(build: &Build) -> bool {
+fn may_share(build: &Build, brief: Duration) -> bool {
+    let was_brief = || build.took.is_none_or(|took| took <= brief);
     let is_brief = match build.step {
         Step::TakeBack(_) => true,
-        Step::Replace => build.kind == OutputKind::View || build.is_brief,
+        Step::Replace => build.kind == OutputKind::View || was_brief(),
         Step::Into { .. } => false,
     };
     is_brief && build.hooks.is_empty() && build.databases.is_empty() && build.stage.is_none()
+}
+
+/// The part of a batch that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// The last build that was taken.
+    Last,
+    /// No build by itself.
+    Whole,
 }
 
 /// The builds of one transaction. Their callers wait until told, or until the batch is dropped, so that no build runs
 /// twice at once.
 pub(crate) struct Batch<H> {
     group: Arc<Group<H>>,
-    own: Option<Waiting<H>>,
+    /// Tag of the caller's own build.
+    own: Tag,
+    /// Builds to make before those that wait: the caller's own, and those of a repetition.
+    first: VecDeque<Waiting<H>>,
     taken: Vec<Waiting<H>>,
     last: u64,
     started: Instant,
+    repeats: usize,
 }
 
 impl<H> Batch<H> {
     fn new(group: Arc<Group<H>>, own: Waiting<H>) -> Self {
         Self {
+            repeats: group.bounds.repeats,
             group,
-            own: Some(own),
+            own: own.build.tag,
+            first: VecDeque::from([own]),
             taken: Vec::new(),
             last: 0,
             started: Instant::now(),
@@ -185,14 +229,32 @@ impl<H> Batch<H> {
     /// Returns the next build with its time limit: the caller's own first, then builds admitted at the beginning, while
     /// the batch is brief.
     pub(crate) fn next(&mut self) -> Option<(&Waiting<H>, Option<Duration>)> {
-        let (next, limit) = match self.own.take() {
-            // Nobody else waits for the first: it may take as long as it does.
-            Some(own) => (own, None),
-            None if self.taken.len() == MOST || self.started.elapsed() >= FULL => return None,
-            None => (self.group.pop(self.last)?, Some(Build::BRIEF)),
+        let bounds = self.group.bounds;
+        let next = match self.first.pop_front() {
+            Some(first) => first,
+            None if self.taken.len() >= bounds.most || self.started.elapsed() >= bounds.full => return None,
+            None => self.group.pop(self.last)?,
         };
+        // Nobody else waits for the caller's own: it may take as long as it does.
+        let limit = (next.build.tag != self.own).then_some(bounds.brief);
         self.taken.push(next);
         self.taken.last().map(|taken| (taken, limit))
+    }
+
+    /// Makes the batch ready to be made once more, without builds that were cancelled, and without the last one taken if
+    /// that failed. Returns false if it is not to be repeated.
+    pub(crate) fn repeat(&mut self, failed: Failed) -> bool {
+        if failed == Failed::Last {
+            // Its caller makes it apart.
+            self.taken.pop();
+        }
+        let Some(left) = self.repeats.checked_sub(1) else {
+            return false;
+        };
+        self.repeats = left;
+        self.taken.retain(|taken| !taken.cancel.is_cancelled());
+        self.first.extend(self.taken.drain(..));
+        !self.first.is_empty()
     }
 
     /// Returns the number of builds taken so far.
@@ -258,7 +320,7 @@ mod tests {
     /// Submits builds that all wait before the first may start. Returns the sizes of the batches, and for each build
     /// true if its caller was told.
     async fn asked(builds: &[Build], commits: bool) -> (Vec<usize>, Vec<bool>) {
-        let (group, cancel) = (Arc::new(Group::default()), CancellationToken::new());
+        let (group, cancel) = (Arc::new(Group::new(Bounds::OF_FILE)), CancellationToken::new());
         let gate = Arc::new(tokio::sync::Semaphore::new(0));
         let batches = Mutex::new(Vec::new());
         let ask = |build| {
@@ -288,6 +350,49 @@ mod tests {
         assert_eq!((batches.iter().sum(), told), (20, vec![true; 20]));
     }
 
+    #[test]
+    fn a_batch_is_repeated_without_builds_that_failed_or_were_cancelled_and_not_for_ever() {
+        let group = Arc::new(Group::<()>::new(Bounds::OF_LAKE));
+        let waiting = |n| Waiting {
+            build: build(n),
+            cancel: CancellationToken::new(),
+            span: Span::none(),
+            held: (),
+            answer: oneshot::channel().0,
+        };
+        let names = |batch: &mut Batch<()>| {
+            batch.begin();
+            let mut names = Vec::new();
+            while let Some((next, limit)) = batch.next() {
+                names.push((next.build.name.clone(), limit.is_some()));
+            }
+            names
+        };
+        for n in 2..5 {
+            group.push(waiting(n));
+        }
+        let mut batch = Batch::new(Arc::clone(&group), waiting(1));
+        let pair = |n: u32, is_limited| (format!("t{n}"), is_limited);
+        assert_eq!(
+            names(&mut batch),
+            [pair(1, false), pair(2, true), pair(3, true), pair(4, true)]
+        );
+        assert!(batch.repeat(Failed::Last));
+        batch.first[0].cancel.cancel();
+        group.push(waiting(5));
+        assert_eq!(
+            names(&mut batch),
+            [pair(1, false), pair(2, true), pair(3, true), pair(5, true)]
+        );
+        assert!(batch.repeat(Failed::Whole));
+        assert_eq!(names(&mut batch), [pair(2, true), pair(3, true), pair(5, true)]);
+        for _ in 2..Bounds::OF_LAKE.repeats {
+            assert!(batch.repeat(Failed::Whole));
+            assert_eq!(names(&mut batch).len(), 3);
+        }
+        assert!(!batch.repeat(Failed::Whole));
+    }
+
     #[tokio::test]
     async fn nobody_is_told_where_a_batch_is_not_committed() {
         let builds: Vec<Build> = (1..=3).map(build).collect();
@@ -298,14 +403,17 @@ mod tests {
     #[tokio::test]
     async fn what_may_take_long_shares_nothing() {
         let mut long = build(1);
-        long.is_brief = false;
+        long.took = Some(Duration::from_secs(1));
         let (batches, told) = asked(&[long, build(2)], true).await;
         assert_eq!((batches, told), (vec![1], vec![false, true]));
     }
 
     #[tokio::test]
     async fn a_caller_that_is_gone_leaves_no_build_behind() {
-        let (group, cancel) = (Arc::new(Group::<()>::default()), CancellationToken::new());
+        let (group, cancel) = (
+            Arc::new(Group::<()>::new(Bounds::OF_FILE)),
+            CancellationToken::new(),
+        );
         let never = futures::future::pending::<Result<(), Failure>>();
         let build = build(1);
         let asked = group.share((&build, ()), &cancel, never, |(), _| async { Ok(()) });

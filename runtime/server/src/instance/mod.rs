@@ -207,7 +207,7 @@ impl Runtime {
         let outputs = outputs.with_chosen(choice.chosen.clone());
         let outputs = Arc::new(outputs.with_sandbox(sandbox(&options, &state)));
         refuse_damage(&*engine, &outputs, options.files, &place).await?;
-        let jobs = open::jobs(&options, &state);
+        let jobs = open::jobs(&options, &state, &place.home);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
         let (store, claim) = self.catalog_of(&options, &state).await?;

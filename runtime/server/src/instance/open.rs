@@ -38,11 +38,16 @@ pub(crate) fn conditions() -> Arc<dyn Conditions> {
     Arc::new(duckdb::Conditions::new())
 }
 
-/// Returns the number of resources that run at once: several for each job, or one if a single job is asked for.
-pub(super) fn jobs(options: &Options, state: &StateFolder) -> usize {
+/// Resources at work where outputs are made in a lake: as many as share one of its transactions.
+const IN_LAKE: usize = 256;
+
+/// Returns the number of resources that run at once: several for each job, as many as share a transaction in a lake, or one if
+/// a single job is asked for.
+pub(super) fn jobs(options: &Options, state: &StateFolder, home: &Home) -> usize {
     let builds = settings(options, state, Access::ReadWrite).builds;
     match options.jobs {
         Some(NonZeroUsize::MIN) => 1,
+        _ if *home != Home::File => IN_LAKE,
         _ => builds.get().saturating_mul(FOR_EACH_BUILD),
     }
 }

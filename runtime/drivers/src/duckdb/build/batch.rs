@@ -13,7 +13,7 @@ use crate::duckdb::gate::Company;
 use crate::duckdb::known_names::Claim;
 use crate::duckdb::running::{Finished, Running};
 use crate::duckdb::transaction::Work;
-use crate::olap::{Batch, Build, BuildError, Built, Failure};
+use crate::olap::{Batch, Build, BuildError, Built, Failed, Failure};
 
 /// Builds an output in a transaction shared with others. Returns `None` if it must be built apart.
 ///
@@ -45,7 +45,8 @@ pub(super) async fn build(
         .await
 }
 
-/// Runs the builds of a batch in one transaction, and sends the results to their callers.
+/// Runs the builds of a batch in one transaction, repeated without those that fail where a transaction is dear, and sends the
+/// results to their callers.
 fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
     let _change = engine.parts.changes.begin();
     let connection = match engine.checkout() {
@@ -57,23 +58,24 @@ fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
         }
     };
     let whole = Work::uninterrupted(&connection).in_lake(engine.lake());
-    if let Err(error) = engine.prepare(&whole, Intent::Change) {
-        tracing::debug!(%error, "no batch of builds is made");
-        let aftermath = whole.aftermath();
-        return engine.put_back(connection, aftermath);
-    }
-    let (mut made, mut aftermath) = (Vec::new(), Aftermath::Usable);
-    batch.begin();
-    let done = whole.transaction(around!("build"), || {
-        make_each(engine, &whole, &mut batch, &mut made, &mut aftermath)?;
-        note(&whole, &mut made)?;
-        match batch.is_cancelled() {
-            true => Err(BuildError::from(Failure::Interrupted)),
-            false => Ok(()),
+    let mut aftermath = Aftermath::Usable;
+    loop {
+        if let Err(error) = engine.prepare(&whole, Intent::Change) {
+            tracing::debug!(%error, "no batch of builds is made");
+            break;
         }
-    });
-    match done {
-        Ok(()) => {
+        let (mut made, mut failed) = (Vec::new(), Failed::Whole);
+        batch.begin();
+        let done = whole.transaction(around!("build"), || {
+            let each = make_each(engine, &whole, &mut batch, &mut made, &mut aftermath);
+            each.inspect_err(|_| failed = Failed::Last)?;
+            note(&whole, &mut made)?;
+            match batch.is_cancelled() {
+                true => Err(BuildError::from(Failure::Interrupted)),
+                false => Ok(()),
+            }
+        });
+        let Err(error) = done else {
             let names = &engine.parts.names;
             let built = made.into_iter().zip(batch.builds()).map(|((plan, made), build)| {
                 names.apply(plan.edits(build, &made));
@@ -81,13 +83,31 @@ fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
             });
             let built: Vec<Built> = built.collect();
             batch.tell(built);
+            break;
+        };
+        let is_usable = whole.aftermath().max(aftermath) == Aftermath::Usable;
+        let builds = batch.len();
+        if !is_usable || !may_end_otherwise(&error) || !batch.repeat(failed) {
+            tracing::debug!(%error, builds, "each build of a batch is made apart");
+            break;
         }
-        Err(error) => {
-            tracing::debug!(%error, builds = batch.len(), "each build of a batch is made apart");
-        }
+        tracing::debug!(%error, builds, "a batch of builds is repeated");
     }
     let aftermath = whole.aftermath().max(aftermath);
     engine.put_back(connection, aftermath);
+}
+
+/// Returns false if a batch fails again, whatever it leaves out.
+fn may_end_otherwise(error: &BuildError) -> bool {
+    !matches!(
+        error,
+        BuildError::Failed(
+            Failure::Fenced
+                | Failure::Unknown { .. }
+                | Failure::DiskFull { .. }
+                | Failure::OutOfMemory { .. }
+        )
+    )
 }
 
 /// Runs the builds of a batch in sequence until the batch is empty.

@@ -1,6 +1,7 @@
 //! Tests of builds that share a transaction.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
@@ -258,7 +259,7 @@ async fn outputs_are_those_of_the_builds_that_were_told_to_be_made() {
                 };
                 let mut build = build(*n, &format!("o{n}"), kind, &sql);
                 build.tag.build = Uuid::from_u128(u128::from(seed) << 96 | u128::from(round) << 64 | *n);
-                build.is_brief = rng.random_bool(0.8);
+                build.took = (!rng.random_bool(0.8)).then_some(Duration::from_secs(1));
                 (build, rng.random_bool(0.15))
             });
             let builds: Vec<(Build, bool)> = builds.collect();

@@ -314,7 +314,7 @@ impl Run<'_> {
                 Some(_) => Step::Into { over, columns },
                 None => Step::Replace,
             },
-            is_brief: self.is_brief(),
+            took: self.last_took(),
             key,
             checks: tests.checks.clone(),
             state,
@@ -343,10 +343,10 @@ impl Run<'_> {
             || over_models && Record::from_state(&self.state.so_far()).is_some_and(was_view)
     }
 
-    /// Returns true unless the last build is known to have taken long.
-    fn is_brief(&self) -> bool {
+    /// Returns the duration of the last build; none if there was none.
+    fn last_took(&self) -> Option<Duration> {
         let record = Record::from_state(&self.state.so_far());
-        record.is_none_or(|record| Duration::from_millis(record.took_ms) <= Build::BRIEF)
+        record.map(|record| Duration::from_millis(record.took_ms))
     }
 
     /// Sends a build to the engine, within the time limit.
