@@ -8,11 +8,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 use watershed_tests::measure::time;
+use watershed_tests::server::extensions;
 
 /// Returns the command of the program in a project.
 pub(crate) fn command(project: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_watershed-under-test"));
-    command.args(arguments).current_dir(project).env("NO_COLOR", "1");
+    command
+        .args(arguments)
+        .current_dir(project)
+        .env("NO_COLOR", "1")
+        .env("WATERSHED_EXTENSIONS", extensions());
     command
 }
 
