@@ -3,6 +3,7 @@
 pub mod azure;
 pub mod docker;
 pub mod gcs;
+pub mod line;
 pub mod mariadb;
 pub mod measure;
 pub mod postgres;

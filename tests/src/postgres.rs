@@ -39,13 +39,7 @@ impl Server {
         let folder = tempfile::tempdir().expect("a folder for the server");
         let server = Self { folder, binaries };
         server.own_folder();
-        // Tests look at what processes see of each other; what survives a power cut is the server's own affair.
-        let options = format!(
-            "-k {} -c listen_addresses= -c fsync=off",
-            server.folder.path().display()
-        );
-        let data = server.folder.path().join("data");
-        let log = server.folder.path().join("log");
+        let data = server.data();
         server.run(
             "initdb",
             [
@@ -55,15 +49,17 @@ impl Server {
                 data.as_ref(),
             ],
         );
-        let start = ["start", "-w", "-o", options.as_str()].map(OsStr::new);
-        server.run(
-            "pg_ctl",
-            start
-                .into_iter()
-                .chain(["-D".as_ref(), data.as_os_str()])
-                .chain(["-l".as_ref(), log.as_os_str()]),
-        );
+        server.begin();
         Some(server)
+    }
+
+    /// Stops the server at once, as a crash does, and starts it again.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn crash(&self) {
+        self.stop();
+        self.begin();
     }
 
     /// Returns the folder of the server's socket.
@@ -75,6 +71,41 @@ impl Server {
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://{USER}@{folder}/postgres")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn begin(&self) {
+        // Tests look at what processes see of each other; what survives a power cut is the server's own affair.
+        let options = format!(
+            "-k {} -c listen_addresses= -c fsync=off",
+            self.folder.path().display()
+        );
+        let (data, log) = (self.data(), self.folder.path().join("log"));
+        let start = ["start", "-w", "-o", options.as_str()].map(OsStr::new);
+        self.run(
+            "pg_ctl",
+            start
+                .into_iter()
+                .chain(["-D".as_ref(), data.as_os_str()])
+                .chain(["-l".as_ref(), log.as_os_str()]),
+        );
+    }
+
+    fn stop(&self) {
+        let data = self.data();
+        self.run(
+            "pg_ctl",
+            [
+                OsStr::new("stop"),
+                "-m".as_ref(),
+                "immediate".as_ref(),
+                "-D".as_ref(),
+                data.as_ref(),
+            ],
+        );
     }
 
     fn own_folder(&self) {
@@ -108,17 +139,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let data = self.folder.path().join("data");
-        self.run(
-            "pg_ctl",
-            [
-                OsStr::new("stop"),
-                "-m".as_ref(),
-                "immediate".as_ref(),
-                "-D".as_ref(),
-                data.as_ref(),
-            ],
-        );
+        self.stop();
     }
 }
 

@@ -98,9 +98,11 @@ pub fn fetched() -> PathBuf {
 
 /// Returns the folder of build results and downloads.
 pub fn target() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .map(|root| root.join("target"));
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package
+        .ancestors()
+        .find(|folder| folder.join("Cargo.lock").exists());
+    let own = root.map(|root| root.join("target"));
     std::env::var_os("CARGO_TARGET_DIR")
         .map(PathBuf::from)
         .or(own)

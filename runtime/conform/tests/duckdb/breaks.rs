@@ -5,7 +5,8 @@ use watershed_drivers::duckdb::{ByHand, Engine};
 use watershed_drivers::olap::{Build, BuildError, Failure, Olap};
 
 use super::builds::table;
-use super::lake::{Catalog, LakeFolder, extensions};
+use super::lake::{Catalog, LakeFolder};
+use super::server::extensions;
 
 /// Ends all connections to the server but one's own.
 const BREAK: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = ''postgres''";

@@ -1,4 +1,4 @@
-//! Factory for lakes, with their catalogs in a file of DuckDB, a file of SQLite, or Postgres.
+//! Factory for lakes, with their catalogs in a file of DuckDB, a file of SQLite, or Postgres, and their files in a folder or a store.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,22 +12,18 @@ use watershed_conform::{Factory, Image, Images, Person, Rival, Scratch};
 use watershed_dialect::{DuckDb, Quoting};
 use watershed_drivers::CRASH_POINTS;
 use watershed_drivers::duckdb::{ByHand, Engine, LAKE_GUARANTEES, Options};
-use watershed_drivers::olap::{Attached, Guarantees, Home, Lake, LakeHome, Olap, Rights, System};
+use watershed_drivers::olap::{Attached, Guarantees, Home, Lake, LakeHome, Olap, Rights, Session, System};
 
 use super::factory::{DuckDbFactory, Kept, Program, REFUSED, close_all, run_rival};
+use super::line::Line;
 use super::postgres::Server;
+use super::s3::Store;
+use super::server::extensions;
 
 /// Environment variable that makes this program the rival process of a lake.
 const RIVAL: &str = "WATERSHED_CONFORM_LAKE_RIVAL";
 /// Counter that makes the schemas of catalogs in Postgres unique.
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
-
-/// Returns the folder of the engine's extensions.
-pub(crate) fn extensions() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(own, PathBuf::from);
-    target.join("duckdb-extensions")
-}
 
 /// Returns true if the engine has the extensions of lakes; says so otherwise.
 pub(crate) fn are_there() -> bool {
@@ -44,6 +40,8 @@ pub(crate) enum Catalog {
     DuckDb,
     Sqlite,
     Postgres(Arc<Server>),
+    /// Postgres, and a store with the bucket `lakes` for the files.
+    WithStore(Arc<Server>, Arc<Store>),
 }
 
 /// Factory of engines on lakes.
@@ -77,31 +75,36 @@ pub(crate) struct Address {
     catalog: System,
     target: String,
     schema: Option<String>,
-    files: PathBuf,
+    files: String,
+    /// Host and port of the store that has the files; none for a folder.
+    store: Option<String>,
     folder: PathBuf,
 }
 
 impl Address {
-    fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let catalog = match self.catalog {
             System::Postgres => "postgres",
             System::Sqlite => "sqlite",
             _ => "duckdb",
         };
         let schema = self.schema.as_deref().unwrap_or_default();
-        let (files, folder) = (self.files.display(), self.folder.display());
-        format!("{catalog}\t{}\t{schema}\t{files}\t{folder}", self.target)
+        let store = self.store.as_deref().unwrap_or_default();
+        let (files, folder) = (&self.files, self.folder.display());
+        format!("{catalog}\t{}\t{schema}\t{files}\t{store}\t{folder}", self.target)
     }
 
-    fn parse(text: &str) -> Self {
-        let [catalog, target, schema, files, folder] = text.split('\t').collect::<Vec<_>>()[..] else {
+    pub(crate) fn parse(text: &str) -> Self {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let [catalog, target, schema, files, store, folder] = text.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{text}")
         };
         Self {
             catalog: System::from_driver(catalog).unwrap(),
             target: target.to_owned(),
-            schema: Some(schema.to_owned()).filter(|schema| !schema.is_empty()),
-            files: files.into(),
+            schema: some(schema),
+            files: files.to_owned(),
+            store: some(store),
             folder: folder.into(),
         }
     }
@@ -128,6 +131,16 @@ impl Address {
         )
     }
 
+    /// Returns the address of the same lake by way of lines to the servers of its catalog and its files.
+    pub(crate) fn through(&self, catalog: &Line, files: &Line) -> Self {
+        let port = catalog.port();
+        Self {
+            target: format!("host=127.0.0.1 port={port} user=postgres dbname=postgres"),
+            store: Some(format!("127.0.0.1:{}", files.port())),
+            ..self.clone()
+        }
+    }
+
     /// Returns an engine that builds in the lake.
     pub(crate) fn engine(&self) -> Engine {
         let mut options = Options::new(self.folder.join("none.duckdb"), &self.folder);
@@ -144,21 +157,45 @@ impl Address {
                 rights: Rights::Write,
                 lake: Some(Lake {
                     catalog: self.catalog,
-                    data_path: Some(self.files.display().to_string()),
+                    data_path: Some(self.files.clone()),
                     schema: self.schema.clone(),
                     snapshot: None,
                 }),
             },
             project: "conform".to_owned(),
         }));
-        Engine::new(options)
+        let engine = Engine::new(options);
+        let session = |sql| Session {
+            connector: "bucket".to_owned(),
+            sql,
+            ..Session::default()
+        };
+        engine.begin_with(self.login().map(session).into_iter().collect());
+        engine
+    }
+
+    /// Returns the statement with the login of the store; none for a folder.
+    fn login(&self) -> Option<String> {
+        let store = self.store.as_ref()?;
+        Some(format!(
+            "CREATE OR REPLACE SECRET files (TYPE s3, KEY_ID 'key-of-a-test', SECRET 'secret', REGION 'us-east-1', \
+             ENDPOINT '{store}', URL_STYLE 'path', USE_SSL false)"
+        ))
     }
 
     /// Returns the lake as somebody's own program attaches it.
     pub(crate) fn by_hand(&self) -> ByHand {
+        self.by_hand_with("")
+    }
+
+    /// Returns the lake as somebody's own program attaches it with further options.
+    pub(crate) fn by_hand_with(&self, further: &str) -> ByHand {
         let hand = ByHand::in_memory();
         let folder = extensions();
         hand.run(&format!("SET extension_directories = ['{}']", folder.display()));
+        if let Some(login) = self.login() {
+            hand.run(&login);
+        }
         let (address, mut options) = match self.catalog {
             System::Postgres => (format!("postgres:{}", self.target), String::new()),
             System::Sqlite => (
@@ -170,9 +207,9 @@ impl Address {
         if let Some(schema) = &self.schema {
             options.push_str(&format!(", METADATA_SCHEMA '{schema}'"));
         }
-        let files = self.files.display();
+        let files = &self.files;
         hand.run(&format!(
-            "ATTACH 'ducklake:{address}' AS theirs (DATA_PATH '{files}'{options})"
+            "ATTACH 'ducklake:{address}' AS theirs (DATA_PATH '{files}'{options}{further})"
         ));
         hand.run("USE theirs");
         hand
@@ -196,18 +233,26 @@ impl LakeFolder {
         let (system, target, schema) = match catalog {
             Catalog::DuckDb => (System::DuckDb, file("catalog.duckdb"), None),
             Catalog::Sqlite => (System::Sqlite, file("catalog.sqlite"), None),
-            Catalog::Postgres(server) => {
+            Catalog::Postgres(server) | Catalog::WithStore(server, _) => {
                 let host = server.socket_folder().display();
                 let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
                 let target = format!("host={host} user=postgres dbname=postgres");
                 (System::Postgres, target, Some(format!("lake_{number}")))
             }
         };
+        let (files, store) = match catalog {
+            Catalog::WithStore(_, store) => {
+                let files = format!("s3://lakes/{}/", schema.as_deref().unwrap_or_default());
+                (files, Some(store.address().to_owned()))
+            }
+            _ => (file("files"), None),
+        };
         let address = Address {
             catalog: system,
             target,
             schema,
-            files: path.join("files"),
+            files,
+            store,
             folder: path,
         };
         Self {

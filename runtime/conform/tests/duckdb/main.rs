@@ -14,8 +14,31 @@ mod lake;
     unreachable_pub,
     reason = "the tests of the program use the rest of it"
 )]
+#[path = "../../../../tests/src/line.rs"]
+mod line;
+mod outages;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the tests of the program use the rest of it"
+)]
 #[path = "../../../../tests/src/postgres.rs"]
 mod postgres;
+mod readers;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the tests of the program use the rest of it"
+)]
+#[path = "../../../../tests/src/s3.rs"]
+mod s3;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the tests of the program use the rest of it"
+)]
+#[path = "../../../../tests/src/server.rs"]
+mod server;
 mod takeovers;
 mod upkeep;
 
@@ -24,6 +47,16 @@ use faults::{Fault, Faulty};
 use lake::{Catalog, LakeFactory};
 use std::sync::Arc;
 use watershed_conform::{CaseEnd, conform, conform_in};
+
+/// Cases that each run holds a store to, which takes a thousand requests for all of them.
+const IN_STORES: [&str; 6] = [
+    "a_table_carries_its_tag_and_record_from_the_first_moment",
+    "a_rebuild_replaces_rows_tag_and_record_together",
+    "a_failed_build_leaves_the_last_good_output_and_nothing_else",
+    "names_are_swapped_and_nothing_else_stays",
+    "what_is_not_ours_survives_and_is_named",
+    "readers_see_all_rows_of_one_build_and_no_error",
+];
 
 /// Lock for tests with crash points, which are global in a process.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -90,6 +123,29 @@ async fn e14_a_lake_with_a_catalog_in_postgres_conforms() {
     conform_in_a_lake(Catalog::Postgres(Arc::new(server))).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e14_a_lake_whose_files_a_store_has_conforms() {
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    let Some(store) = s3::Store::start() else { return };
+    store.create_bucket("lakes");
+    let _alone = ALONE.lock().await;
+    let factory = LakeFactory(Catalog::WithStore(Arc::new(server), Arc::new(store)));
+    let is_proof = std::env::var("WATERSHED_PROOF").is_ok_and(|proof| proof != "ci");
+    let report = conform_in(&factory, |case| is_proof || IN_STORES.contains(&case)).await;
+    assert!(report.conforms(), "{report}");
+    assert!(report.cases.len() >= IN_STORES.len(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn e3_readers_elsewhere_see_whole_builds_and_no_error() {
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    readers::read_while_it_is_built(&Catalog::Postgres(Arc::new(server))).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn e5_nothing_is_written_to_a_lake_of_sqlite_under_an_old_epoch() {
     if lake::are_there() {
@@ -112,6 +168,17 @@ async fn e2_a_connection_that_breaks_at_a_commit_leaves_a_build_whole_or_absent(
         return;
     };
     breaks::break_at_the_commit(&Catalog::Postgres(Arc::new(server))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e2_what_was_acknowledged_stays_whatever_breaks() {
+    let _alone = ALONE.lock().await;
+    let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
+        return;
+    };
+    let Some(store) = s3::Store::start() else { return };
+    store.create_bucket("lakes");
+    outages::break_often(&Arc::new(server), &Arc::new(store)).await;
 }
 
 #[test]
@@ -172,6 +239,11 @@ async fn e6_few_connections_are_held_and_no_transaction_stays_open() {
         return;
     };
     upkeep::hold_few_connections(Arc::new(server)).await;
+}
+
+#[test]
+fn another_process_reads_the_lake() {
+    readers::be_another_process();
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ const CONFLICTS: [&str; 5] = [
 ];
 
 /// Phrases in messages about connections that are gone.
-const LOST: [&str; 10] = [
+const LOST: [&str; 11] = [
     "server closed the connection",
     "no connection to the server",
     "connection to server",
@@ -38,6 +38,8 @@ const LOST: [&str; 10] = [
     "onnection reset",
     "Broken pipe",
     "Unable to connect to Postgres",
+    // Of statements after the one that found this out.
+    "Current transaction is aborted",
 ];
 
 /// Returns true for a message about a connection that is gone.
