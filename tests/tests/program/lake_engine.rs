@@ -2,35 +2,43 @@
 
 use watershed_drivers::duckdb::ByHand;
 use watershed_tests::postgres::Server;
+use watershed_tests::s3::Store;
 use watershed_tests::server::extensions;
 
 use crate::connected::has_extension;
 use crate::flights::{RESOURCES, has_the_answers};
 use crate::sandbox::Sandbox;
 
-const SECRET: &str = "hush-hush-4911";
+pub(crate) const SECRET: &str = "hush-hush-4911";
 
-const IN_A_FILE: &str =
+pub(crate) const IN_A_FILE: &str =
     "driver: ducklake\ncatalog: sqlite\npath: lake/catalog.sqlite\ndata_path: lake/files\n";
 
-fn has_extensions() -> bool {
+pub(crate) fn has_extensions() -> bool {
     has_extension("ducklake") && has_extension("sqlite_scanner") && has_extension("postgres_scanner")
 }
 
 /// Somebody on another machine, who attaches the lake under a name of their own.
-fn reader(address: &str, options: &str) -> ByHand {
-    let reader = ByHand::in_memory();
-    reader.run(&format!(
+pub(crate) fn reader(address: &str, options: &str) -> ByHand {
+    attached(address, &format!("READ_ONLY{options}"))
+}
+
+/// Somebody else who changes the lake.
+pub(crate) fn maker(address: &str, options: &str) -> ByHand {
+    attached(address, &format!("READ_WRITE{options}"))
+}
+
+fn attached(address: &str, options: &str) -> ByHand {
+    let hand = ByHand::in_memory();
+    hand.run(&format!(
         "SET extension_directories = ['{}']",
         extensions().display()
     ));
-    reader.run(&format!(
-        "ATTACH 'ducklake:{address}' AS theirs (READ_ONLY{options})"
-    ));
-    reader
+    hand.run(&format!("ATTACH 'ducklake:{address}' AS theirs ({options})"));
+    hand
 }
 
-fn small(connector: &str) -> Sandbox {
+pub(crate) fn small(connector: &str) -> Sandbox {
     Sandbox::with(&[
         ("watershed.yaml", "olap_connector: lake\n"),
         (".env", &format!("lake_secret={SECRET}\n")),
@@ -88,6 +96,62 @@ fn a_project_is_built_in_a_lake_in_postgres_and_read_elsewhere() {
     let listed = "SELECT table_name FROM information_schema.tables \
                   WHERE table_catalog = 'theirs' AND table_schema = 'main' AND table_name NOT LIKE '_watershed%'";
     assert_eq!(elsewhere.lines(listed), ["days"]);
+    project.assert_nowhere(&[SECRET], "lake");
+}
+
+#[test]
+fn a_project_is_built_in_a_lake_whose_files_a_store_has() {
+    let Some(server) = Server::start().filter(|_| has_extensions() && has_extension("httpfs")) else {
+        return;
+    };
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("lake");
+    let host = server.socket_folder().display().to_string();
+    let project = small(&format!(
+        "driver: ducklake\ncatalog: postgres\nhost: {host}\nuser: postgres\ndbname: postgres\n\
+         data_path: s3://lake/files\nstore: bucket\n"
+    ));
+    project.write(
+        "connectors/bucket.yaml",
+        &format!(
+            "driver: s3\nkey_id: key-of-a-test\nsecret: \"{{{{ .env.lake_secret }}}}\"\nregion: us-east-1\n\
+             endpoint: {}\npath_prefixes: s3://lake/\n",
+            store.url()
+        ),
+    );
+    assert_eq!(project.run(0).len(), 2);
+    assert!(project.run(0).is_empty(), "nothing is left to do");
+    assert_eq!(
+        project.rows("SELECT count(*) FROM late"),
+        serde_json::json!([[9]])
+    );
+    assert!(!store.keys("lake").is_empty(), "the rows stand in the store");
+    let address = format!("postgres:host={host} user=postgres dbname=postgres");
+    let elsewhere = reader(&address, ", METADATA_SCHEMA 'watershed_project_dev'");
+    let login = format!(
+        "CREATE SECRET files (TYPE s3, KEY_ID 'key-of-a-test', SECRET 'another', REGION 'us-east-1', \
+         ENDPOINT '{}', URL_STYLE 'path', USE_SSL false)",
+        store.address()
+    );
+    elsewhere.run(&login);
+    assert_eq!(elsewhere.lines("SELECT count(*) FROM theirs.late"), ["9"]);
+    project.edit("models/days.sql", "range(20)", "range(30)");
+    project.run(0);
+    assert_eq!(elsewhere.lines("SELECT count(*) FROM theirs.late"), ["19"]);
+    for key in store.keys("lake").iter().filter(|key| key.contains("/days/")) {
+        store.remove("lake", key);
+    }
+    let said = project.call(&["query", "SELECT count(day) FROM late WHERE day < 1000"]);
+    assert_ne!(said.code, Some(0), "its files are gone: {}", said.stdout);
+    project.edit("models/days.sql", "range(30)", "range(40)");
+    project.run(0);
+    assert_eq!(elsewhere.lines("SELECT count(*) FROM theirs.late"), ["29"]);
+    // Somebody moves the records out of the catalog, where they stand at first.
+    let hand = maker(&address, ", METADATA_SCHEMA 'watershed_project_dev'");
+    hand.run(&login);
+    hand.run("CALL ducklake_flush_inlined_data('theirs')");
+    drop(hand);
+    assert!(project.run(0).is_empty(), "the records are read from the store");
     project.assert_nowhere(&[SECRET], "lake");
 }
 

@@ -57,7 +57,7 @@ enum Change {
     Drop(u128),
 }
 
-/// How a change ended for whoever asked for it.
+/// End of a change for whoever asked for it.
 #[derive(Debug, PartialEq)]
 enum Ended {
     Done,

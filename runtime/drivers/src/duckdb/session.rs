@@ -84,19 +84,32 @@ impl Beginnings {
         }
     }
 
-    /// Reads the settings that migrations left in a newly opened file, and initialises its first connection.
+    /// Initialises the first connection of newly opened data, and reads those: what `read` does, and the settings that
+    /// migrations left there. The files of a lake may stand where a connector's login is needed, so its connectors come first.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin).
+    /// As [`begin`](Self::begin), and those of `read`.
     pub(super) fn begin_first(
         &self,
         connection: &Connection,
         options: &Options,
         lake: Option<&Lake>,
+        read: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut state = self.state();
-        state.read_settings(&Work::uninterrupted(connection).in_lake(lake))?;
-        state.begin(connection, Turn::first(options.access), options)
+        let (turn, work) = (
+            Turn::first(options.access),
+            Work::uninterrupted(connection).in_lake(lake),
+        );
+        if lake.is_some() {
+            state.begin_sessions(connection, turn, options)?;
+        }
+        read()?;
+        state.read_settings(&work)?;
+        if lake.is_none() {
+            state.begin_sessions(connection, turn, options)?;
+        }
+        state.begin_settings(connection, options)
     }
 
     /// Initialises a later connection.
@@ -104,7 +117,9 @@ impl Beginnings {
     /// # Errors
     /// [`Failure::Session`] when a connector's statements are at fault.
     pub(super) fn begin(&self, connection: &Connection, options: &Options) -> Result<(), Failure> {
-        self.state().begin(connection, Turn::Later, options)
+        let mut state = self.state();
+        state.begin_sessions(connection, Turn::Later, options)?;
+        state.begin_settings(connection, options)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -138,7 +153,13 @@ impl State {
         }
     }
 
-    fn begin(&mut self, connection: &Connection, turn: Turn, options: &Options) -> Result<(), Failure> {
+    /// Runs the statements of connectors.
+    fn begin_sessions(
+        &mut self,
+        connection: &Connection,
+        turn: Turn,
+        options: &Options,
+    ) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection).confined(options);
         self.trust(&work, options);
         for session in &self.sessions {
@@ -163,6 +184,12 @@ impl State {
                 Err(other) => return Err(other),
             }
         }
+        Ok(())
+    }
+
+    /// Makes the settings that migrations left.
+    fn begin_settings(&self, connection: &Connection, options: &Options) -> Result<(), Failure> {
+        let work = Work::uninterrupted(connection).confined(options);
         for setting in &self.settings {
             // An extension that is not loaded yet knows its own settings, and nobody else does.
             if let Err(error) = work.run(setting, &[]) {

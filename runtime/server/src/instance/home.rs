@@ -7,10 +7,13 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem, hint};
 use watershed_compilers::{FileEvent, Project, Scope, Spec};
-use watershed_drivers::olap::{Access, Failure, Home, LakeHome, Olap, Rights, System};
+use watershed_drivers::olap::{Access, Failure, Home, LakeHome, Olap, Rights, Session, System};
 use watershed_drivers::regular;
 use watershed_outputs::Outputs;
+use watershed_outputs::access::{Surroundings, is_store};
 use watershed_outputs::database::Connection;
+use watershed_outputs::secrets::Secrets;
+use watershed_outputs::sessions::sessions;
 use watershed_proto::MapValue;
 use watershed_reconcilers::project_parser::compilation;
 
@@ -35,6 +38,8 @@ pub(crate) struct Place {
     pub(crate) home: Home,
     /// Name of the connector, with its file; none for the engine's file.
     connector: Option<(String, String)>,
+    /// Logins of the stores that the project's files name, for work on a lake before the project is known.
+    pub(crate) sessions: Vec<Session>,
 }
 
 impl Place {
@@ -79,6 +84,7 @@ pub(super) async fn engine(
 ) -> Result<(Arc<dyn Olap>, Place), OpenError> {
     let place = find(options, state).await?;
     let engine = open::engine(options, state, place.home.clone(), Access::ReadWrite);
+    engine.begin_with(place.sessions.clone());
     Ok((engine, place))
 }
 
@@ -146,20 +152,36 @@ fn of_project(options: &Options, project: &Project) -> Result<Place, Problem> {
     let mut database = attached?;
     database.name = ALIAS.to_owned();
     database.rights = Rights::Write;
-    let project = options.project();
+    let named = options.project();
     if let Some(lake) = &mut database.lake
         && lake.catalog == System::Postgres
     {
         lake.schema
-            .get_or_insert_with(|| schema(&project.name, &project.environment));
+            .get_or_insert_with(|| schema(&named.name, &named.environment));
     }
     Ok(Place {
         home: Home::Lake(Box::new(LakeHome {
             database,
-            project: format!("{}/{}", project.name, project.environment),
+            project: format!("{}/{}", named.name, named.environment),
         })),
         connector: Some((name.clone(), file)),
+        sessions: stores(options, project),
     })
+}
+
+/// Returns the logins of a project's stores.
+fn stores(options: &Options, project: &Project) -> Vec<Session> {
+    let connectors = project.resources().filter_map(|resource| match &resource.spec {
+        Spec::Connector(spec) if is_store(&spec.driver) => Some((resource.name.as_str(), &**spec)),
+        _ => None,
+    });
+    let around = Surroundings {
+        environment: &options.environment,
+        root: &options.root,
+        is_confined: options.sandbox,
+    };
+    let logins = sessions(connectors, around, &Secrets::default()).into_iter();
+    logins.map(|(session, _)| session).collect()
 }
 
 /// Returns the usual schema of a catalog in Postgres: one for each project and environment.

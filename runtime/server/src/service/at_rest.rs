@@ -146,11 +146,10 @@ impl Place for AtRest {
         if !self.is_locked() {
             return Err(not_built());
         }
-        let home = home::find(&self.options, &self.state).await?.home;
-        Ok(Opened {
-            engine: open::engine(&self.options, &self.state, home, access),
-            is_own: true,
-        })
+        let home = home::find(&self.options, &self.state).await?;
+        let engine = open::engine(&self.options, &self.state, home.home, access);
+        engine.begin_with(home.sessions);
+        Ok(Opened { engine, is_own: true })
     }
 
     async fn trash_limits(&self) -> TrashLimits {

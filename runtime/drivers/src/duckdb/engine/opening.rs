@@ -156,11 +156,10 @@ impl Engine {
         };
         parts.sharing.end_opening(opening);
         // The file is looked at before it is closed again, should that be.
-        self.read_file(&connection)
-            .and_then(|()| {
-                parts
-                    .beginnings
-                    .begin_first(&connection, &parts.options, parts.lake.as_ref())
+        parts
+            .beginnings
+            .begin_first(&connection, &parts.options, parts.lake.as_ref(), || {
+                self.read_file(&connection)
             })
             .inspect_err(|_| parts.sharing.end_reading_in_vain())?;
         Ok((opened, connection))
