@@ -23,6 +23,7 @@
 //! | `crashes` | the program dead at each named point around a commit |
 //! | `database_outputs` | models whose rows are written to a table of another database |
 //! | `docker` | the backend of containers alone, against a real engine |
+//! | `lake_strangers` | a lake that others change, restore or forbid, and a project that two machines build in |
 //! | `ducklakes` | sources in DuckLakes, as they are and as they were |
 //! | `ducklake_outputs` | models whose rows are written to a DuckLake |
 //! | `edit_storm` | random edits over HTTP and by hand, at once |
@@ -126,6 +127,7 @@ mod kills;
 mod lake;
 mod lake_engine;
 mod lake_leaders;
+mod lake_strangers;
 mod lakehouse;
 mod live;
 mod looks;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `opening` | attaching, and what a new lake is given |
 //! | `catalog` | names, comments and snapshots, from the tables of the lake's own catalog |
+//! | `definitions` | views and macros, and what they lead to |
 //! | `epoch` | who may write: `take`, and the look at the start of each transaction |
 //! | `commit` | how a transaction ended, whatever the connection says |
 //! | `keeping` | what is kept for a while, and what goes then |
@@ -23,6 +24,7 @@
 
 mod catalog;
 mod commit;
+mod definitions;
 mod epoch;
 mod keeping;
 mod opening;
@@ -42,6 +44,7 @@ use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::olap::{DatabaseCause, DatabaseError, Failure, LakeHome, SqlError, Stamp, System, Value};
 
 pub(super) use catalog::Named;
+pub(super) use definitions::may_read;
 pub(super) use epoch::Begun;
 pub(super) use keeping::OldBefore;
 pub(super) use types::{Held, held};
@@ -217,13 +220,17 @@ impl Lake {
 
     /// Returns the quoted name of a table of the lake's own catalog.
     fn own_table(&self, table: &str) -> String {
+        DuckDb.path(&[&format!("__ducklake_metadata_{ALIAS}"), self.schema(), table])
+    }
+
+    /// Returns the schema of the catalog in its database.
+    fn schema(&self) -> &str {
         let lake = self.home.database.lake.as_ref();
         let usual = match self.home.database.keeper() {
             System::Postgres => "public",
             _ => "main",
         };
-        let schema = lake.and_then(|lake| lake.schema.as_deref()).unwrap_or(usual);
-        DuckDb.path(&[&format!("__ducklake_metadata_{ALIAS}"), schema, table])
+        lake.and_then(|lake| lake.schema.as_deref()).unwrap_or(usual)
     }
 }
 

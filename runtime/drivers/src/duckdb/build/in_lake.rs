@@ -2,12 +2,12 @@
 
 use crate::duckdb::columns::{Column, columns_of, described};
 use crate::duckdb::failure::{Source, plain_error};
-use crate::duckdb::lake::{Held, Lake, foreign_input, held};
+use crate::duckdb::lake::{Held, Lake, foreign_input, held, may_read};
 use crate::duckdb::schema::{self, qualified};
 use crate::duckdb::step;
 use crate::duckdb::transaction::Work;
 use crate::olap::{Build, BuildError, Failure, OutputKind, SqlError};
-use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
+use watershed_dialect::{DuckDb, Quoting as _};
 
 /// Builds an output as a whole. Returns the number of rows of a table.
 pub(super) fn replace(
@@ -27,12 +27,15 @@ pub(super) fn replace(
     // Where the statement can't be described, its error is told when it runs.
     let new = described(work, sql)?.unwrap_or_default();
     let held = held_columns(&new)?;
-    let is_emptied = stands && !new.is_empty() && !mentions(sql, &build.name) && {
+    let has_same_columns = stands && !new.is_empty() && {
         let old = columns_of(work, &output)?;
         old.iter()
             .map(pair)
             .eq(held.iter().map(|(column, _)| pair(column)))
     };
+    // A statement that reads the output would find nothing there.
+    let is_emptied = has_same_columns
+        && !may_read(lake, work.connection(), sql, &build.name).map_err(|raw| work.fail(&raw, None))?;
     let into = match is_emptied {
         true => {
             work.run(&format!("TRUNCATE {output}"), &[])?;
@@ -90,11 +93,6 @@ fn held_columns(columns: &[Column]) -> Result<Vec<(Column, bool)>, Failure> {
         }
     };
     columns.iter().map(one).collect()
-}
-
-/// Returns true if a statement may read the output that it replaces.
-fn mentions(sql: &str, name: &str) -> bool {
-    DuckDb.fold(sql).contains(&DuckDb.fold(name))
 }
 
 fn refuse_foreign_input(work: &Work<'_>, lake: &Lake, sql: &str) -> Result<(), Failure> {

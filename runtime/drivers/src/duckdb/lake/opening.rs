@@ -1,13 +1,13 @@
 //! Opening of a lake: attached to the engine, and set up by the first project that builds in it.
 
 use super::epoch::roll_back;
-use super::{ALIAS, Lake, Stop, quoted, run, text};
+use super::{ALIAS, Lake, Stop, name, quoted, run, text};
 use crate::duckdb::attach_error;
 use crate::duckdb::attachment;
 use crate::duckdb::failure::{classify, classify_open};
 use crate::duckdb::options::Options;
 use crate::duckdb::sys::{Connection, RawError};
-use crate::olap::{Access, DatabaseCause, DatabaseError, Failure, OpenError, Rights, System};
+use crate::olap::{Access, DatabaseCause, DatabaseError, Failure, OpenError, Rights, System, Value};
 
 /// Version of our tables in a lake.
 const FORMAT: &str = "1";
@@ -132,7 +132,7 @@ impl Lake {
     pub(in crate::duckdb) fn set_up(&self, connection: &Connection, tables: &[&str]) -> Result<(), Failure> {
         self.try_to_set_up(connection, tables).map_err(|stop| {
             stop.into_failure(|raw| match READ_ONLY.iter().any(|words| raw.0.contains(words)) {
-                true => self.refused(DatabaseCause::ReadOnly, "the lake's catalog may only be read"),
+                true => self.read_only(),
                 false => match classify(raw, None).0 {
                     Failure::Sql(error) => {
                         Failure::Database(attach_error::read(&self.home.database, &error.message))
@@ -152,6 +152,7 @@ impl Lake {
     fn try_to_set_up(&self, connection: &Connection, tables: &[&str]) -> Result<(), Stop> {
         if self.is_set_up(connection)? {
             self.refuse_other_projects(connection)?;
+            self.refuse_read_only(connection)?;
             return Ok(self.note_newest_epoch(connection)?);
         }
         let inline =
@@ -176,6 +177,31 @@ impl Lake {
             tracing::warn!(error = %raw.0, "the place of a lake's files can't be claimed");
         }
         Ok(())
+    }
+
+    /// Refuses a login to a server that may not write to the catalog. A file that may not be written is not attached.
+    fn refuse_read_only(&self, connection: &Connection) -> Result<(), Stop> {
+        if self.home.database.keeper() != System::Postgres {
+            return Ok(());
+        }
+        let schema = self.schema();
+        let table = format!("{}.ducklake_snapshot", name(schema));
+        let may = quoted(&format!(
+            "SELECT has_table_privilege({}, 'INSERT')",
+            quoted(&table)
+        ));
+        let rows = run(
+            connection,
+            &format!("SELECT * FROM postgres_query('__ducklake_metadata_{ALIAS}', {may})"),
+        )?;
+        match rows.first().and_then(|row| row.first()) {
+            Some(Value::Boolean(false)) => Err(Stop::Failed(self.read_only())),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_only(&self) -> Failure {
+        self.refused(DatabaseCause::ReadOnly, "the lake's catalog may only be read")
     }
 
     fn refuse_other_projects(&self, connection: &Connection) -> Result<(), Stop> {

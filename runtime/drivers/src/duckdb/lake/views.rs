@@ -1,13 +1,16 @@
 //! The inputs of a view besides the lake: readers elsewhere could not open them.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 use watershed_dialect::{Dialect as _, DuckDb};
 
+use super::definitions::{Definition, definitions};
 use super::{ALIAS, Lake, quoted, run, text};
 use crate::duckdb::sys::{Connection, RawError};
 
 /// Beginnings and ends of functions that read files or other systems.
-const READERS: [&str; 4] = ["read_", "glob", "sniff_", "query_table"];
+const READERS: [&str; 4] = ["read_", "glob", "sniff_", "query"];
 const SCANS: &str = "_scan";
 
 /// Returns an input of a statement that lies outside the lake, in the words of the statement; none if all lie in it.
@@ -16,28 +19,46 @@ pub(in crate::duckdb) fn foreign_input(
     connection: &Connection,
     sql: &str,
 ) -> Result<Option<String>, RawError> {
-    let tree = run(
-        connection,
-        &format!("SELECT json_serialize_sql({})::VARCHAR", quoted(sql)),
-    )?;
-    let tree = tree.into_iter().flatten().next();
-    let Some(tree) = tree
-        .and_then(text)
-        .and_then(|tree| serde_json::from_str(&tree).ok())
-    else {
-        return Ok(None);
+    let mut inputs = inputs_of(connection, sql)?;
+    let definitions = match inputs.iter().any(|input| input.is_called) {
+        true => definitions(lake, connection)?,
+        false => Vec::new(),
     };
-    let tree: Json = tree;
     let others = lake.other_databases(connection)?;
     let others: Vec<String> = others.iter().map(|name| DuckDb.fold(name)).collect();
-    let mut inputs = Vec::new();
-    collect(&tree, &mut inputs);
-    for input in inputs {
-        if input.is_outside(&others) && !input.is_file_in_name_only(connection)? {
-            return Ok(Some(input.name));
+    let mut known = BTreeSet::new();
+    while let Some(input) = inputs.pop() {
+        let body = match input.is_called {
+            true => input.body(&definitions),
+            false => None,
+        };
+        if let Some(body) = body {
+            // A macro that is used in several places is looked at once.
+            if known.insert(DuckDb.fold(&input.name)) {
+                let within = inputs_of(connection, &body)?.into_iter();
+                let through = input.through.unwrap_or(input.name);
+                inputs.extend(within.map(|one| Input {
+                    through: Some(through.clone()),
+                    ..one
+                }));
+            }
+        } else if input.is_outside(&others) && !input.is_file_in_name_only(connection)? {
+            return Ok(Some(input.through.unwrap_or(input.name)));
         }
     }
     Ok(None)
+}
+
+/// Returns the tables and functions of a statement; none of one that can't be read.
+fn inputs_of(connection: &Connection, sql: &str) -> Result<Vec<Input>, RawError> {
+    let sql = format!("SELECT json_serialize_sql({})::VARCHAR", quoted(sql));
+    let tree = run(connection, &sql)?.into_iter().flatten().next();
+    let tree: Option<Json> = tree
+        .and_then(text)
+        .and_then(|tree| serde_json::from_str(&tree).ok());
+    let mut inputs = Vec::new();
+    tree.iter().for_each(|tree| collect(tree, &mut inputs));
+    Ok(inputs)
 }
 
 /// An input of a statement.
@@ -48,10 +69,27 @@ struct Input {
     path: Vec<String>,
     /// True for a table function.
     is_function: bool,
+    /// True for anything that may be a macro.
+    is_called: bool,
+    /// The macro of the statement through which it is read; none for what the statement reads itself.
+    through: Option<String>,
 }
 
 impl Input {
+    /// Returns a statement with the body of the macro of this name; none if there is none.
+    fn body(&self, definitions: &[Definition]) -> Option<String> {
+        let is_it = |one: &&Definition| DuckDb.fold(&one.name) == DuckDb.fold(&self.name);
+        let found = definitions.iter().find(is_it)?;
+        Some(match found.is_expression {
+            true => format!("SELECT {}", found.sql),
+            false => found.sql.clone(),
+        })
+    }
+
     fn is_outside(&self, others: &[String]) -> bool {
+        if self.is_called && !self.is_function {
+            return false;
+        }
         if self.is_function {
             let name = DuckDb.fold(&self.name);
             return READERS.iter().any(|start| name.starts_with(start)) || name.ends_with(SCANS);
@@ -92,6 +130,8 @@ fn collect(tree: &Json, inputs: &mut Vec<Input>) {
                         name: part("table_name").to_owned(),
                         path,
                         is_function: false,
+                        is_called: false,
+                        through: None,
                     });
                 }
                 "TABLE_FUNCTION" => {
@@ -100,8 +140,17 @@ fn collect(tree: &Json, inputs: &mut Vec<Input>) {
                         name: function.and_then(Json::as_str).unwrap_or_default().to_owned(),
                         path: Vec::new(),
                         is_function: true,
+                        is_called: true,
+                        through: None,
                     });
                 }
+                "FUNCTION" if fields.get("is_operator") != Some(&Json::Bool(true)) => inputs.push(Input {
+                    name: part("function_name").to_owned(),
+                    path: Vec::new(),
+                    is_function: false,
+                    is_called: true,
+                    through: None,
+                }),
                 _ => {}
             }
             fields.values().for_each(|value| collect(value, inputs));
