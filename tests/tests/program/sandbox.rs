@@ -9,6 +9,10 @@ use serde_json::Value;
 use watershed_drivers::duckdb::ByHand;
 use watershed_tests::server;
 
+/// The connector of a lake in the project's folder.
+const LAKE_OF_FILES: &str =
+    "driver: ducklake\ncatalog: sqlite\npath: lake/catalog.sqlite\ndata_path: lake/files\n";
+
 /// The state folder.
 const STATE: &str = ".watershed";
 
@@ -22,6 +26,9 @@ pub(crate) struct Sandbox {
     extended: bool,
     /// Variables of the program's environment.
     environment: Vec<(&'static str, String)>,
+    /// Statements by which another program attaches the lake in which models are built, `{project}` for the project's folder;
+    /// none for the engine's file.
+    lake: Vec<String>,
 }
 
 /// An address where no engine answers: tests without one must not meet that of the machine.
@@ -57,6 +64,7 @@ impl Sandbox {
             containers: NO_ENGINE.to_owned(),
             extended: false,
             environment: Vec::new(),
+            lake: Vec::new(),
         }
     }
 
@@ -83,6 +91,19 @@ impl Sandbox {
         }
     }
 
+    /// The same project, which is built in a lake: a connector, and how another program attaches that under the name `lake`.
+    pub(crate) fn in_lake(self, connector: &str, attach: Vec<String>) -> Self {
+        self.write("connectors/duckdb.yaml", connector);
+        Self { lake: attach, ..self }.extended()
+    }
+
+    /// The same project, which is built in a lake with its catalog in a file.
+    pub(crate) fn in_lake_of_files(self) -> Self {
+        let attach =
+            "ATTACH 'ducklake:sqlite:{project}/lake/catalog.sqlite' AS lake (META_JOURNAL_MODE 'WAL')";
+        self.in_lake(LAKE_OF_FILES, vec![attach.to_owned()])
+    }
+
     /// The same project, whose program has a variable in its environment, in the place of one of that name.
     pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
         self.environment.retain(|(other, _)| *other != name);
@@ -100,6 +121,7 @@ impl Sandbox {
         let sandbox = Self {
             extended: self.extended,
             environment: self.environment.clone(),
+            lake: self.lake.clone(),
             ..Self::named("project")
         };
         copy(self.path(), sandbox.path());
@@ -141,9 +163,20 @@ impl Sandbox {
         fs::rename(self.path().join(from), self.path().join(to)).expect("the file can be renamed");
     }
 
-    /// The engine's file, as another program would open it while nobody runs.
+    /// The engine's file or the lake, as another program would open it while nobody runs.
     pub(crate) fn engine(&self) -> ByHand {
-        ByHand::open(&self.engine_file())
+        if self.lake.is_empty() {
+            return ByHand::open(&self.engine_file());
+        }
+        let engine = ByHand::in_memory();
+        let folder = server::extensions();
+        engine.run(&format!("SET extension_directories = ['{}']", folder.display()));
+        let project = self.path().display().to_string();
+        for sql in &self.lake {
+            engine.run(&sql.replace("{project}", &project));
+        }
+        engine.run("USE lake");
+        engine
     }
 
     /// Returns the path of the engine's file.
@@ -206,9 +239,11 @@ impl Sandbox {
         command
     }
 
-    /// Removes the state folder: nothing is known any more.
+    /// Removes the state folder, and a lake in the project's folder: nothing is known any more.
     pub(crate) fn forget(&self) {
         fs::remove_dir_all(self.path().join(".watershed")).expect("the state folder can be removed");
+        // Of another home there is none.
+        let _ = fs::remove_dir_all(self.path().join("lake"));
     }
 
     /// Removes the catalog: what was built is there, and nobody knows of it.
@@ -236,7 +271,7 @@ impl Sandbox {
     pub(crate) fn tables(&self) -> Vec<String> {
         let engine = self.engine();
         let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
-                     AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1";
+                     AND table_catalog = current_database() AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1";
         let table = |name: String| {
             let quoted = name.replace('"', "\"\"");
             let rows = engine.lines(&format!("SELECT t::VARCHAR FROM \"{quoted}\" t ORDER BY 1"));

@@ -65,6 +65,8 @@ pub(crate) struct ProjectModel {
     extra: u64,
     files: BTreeMap<String, String>,
     fresh_names: u64,
+    /// True in a lake, whose views read no files.
+    in_lake: bool,
 }
 
 impl ProjectModel {
@@ -92,7 +94,21 @@ impl ProjectModel {
             extra: 3,
             files: BTreeMap::new(),
             fresh_names: 0,
+            in_lake: false,
         }
+    }
+
+    /// The same world, which is built in a lake.
+    pub(crate) fn in_lake(self) -> Self {
+        Self {
+            in_lake: true,
+            ..self
+        }
+    }
+
+    /// Returns whether a model is to be a table.
+    fn is_to_be_table(&self, model: &Model) -> bool {
+        model.table || (self.in_lake && matches!(model.through, Through::File | Through::Query))
     }
 
     /// Changes one thing or a few, and says what.
@@ -154,7 +170,7 @@ impl ProjectModel {
     pub(crate) fn is_table(&self, name: &str) -> bool {
         self.models
             .iter()
-            .any(|model| model.table && !model.gone && model.name == name)
+            .any(|model| self.is_to_be_table(model) && !model.gone && model.name == name)
     }
 
     /// A number below a bound.
@@ -222,7 +238,7 @@ impl ProjectModel {
             if !self.fails(place) {
                 let (actual, wanted) = (rows(&engine, &model.name), rows(&reference, &model.name));
                 assert_eq!(actual, wanted, "{} after {story}", model.name);
-                expected.insert(model.name.clone(), model.table);
+                expected.insert(model.name.clone(), self.is_to_be_table(model));
             }
         }
         let found = outputs(&engine);
@@ -324,7 +340,7 @@ impl ProjectModel {
             ("data/extra.csv".to_owned(), format!("plus\n{}\n", self.extra)),
         ]);
         for (place, model) in self.models.iter().enumerate().filter(|(_, model)| !model.gone) {
-            let annotation = if model.table {
+            let annotation = if self.is_to_be_table(model) {
                 "-- @materialize: true\n"
             } else {
                 ""
@@ -454,7 +470,8 @@ fn rows(engine: &ByHand, name: &str) -> Vec<String> {
 /// The outputs of the engine: name, and whether it is a table.
 fn outputs(engine: &ByHand) -> BTreeMap<String, bool> {
     let sql = "SELECT table_name, table_type = 'BASE TABLE' FROM information_schema.tables \
-               WHERE table_schema = 'main' AND NOT starts_with(table_name, '_watershed_trash_')";
+               WHERE table_schema = 'main' AND table_catalog = current_database() \
+               AND NOT starts_with(table_name, '_watershed_trash_')";
     let rows = engine.run(sql).into_iter();
     rows.map(|row| (row[0].to_string(), row[1] == Value::Boolean(true)))
         .collect()
