@@ -4,9 +4,9 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::olap::{
-    Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
-    Guarantees, Guard, Migrations, Object, Olap, Output, OwnFile, Partitions, Query, QueryError, Rename,
-    RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+    Build, BuildError, Built, CatalogCopies, Check, Databases, Dropped, Elsewhere, Export, ExportError,
+    Exported, Failure, Guarantees, Guard, Migrations, Object, Olap, Output, OwnFile, Partitions, Query,
+    QueryError, Rename, RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
 };
 
 macro_rules! layer {
@@ -76,6 +76,7 @@ layer! { 'a:
     fn databases() -> Result<&dyn Databases, Failure>;
     fn elsewhere() -> Result<&dyn Elsewhere, Failure>;
     fn tested_rows() -> Result<&dyn TestedRows, Failure>;
+    fn catalog_copies() -> Result<&dyn CatalogCopies, Failure>;
     fn upkeep() -> Result<&dyn Upkeep, Failure>;
     fn own_file() -> Result<&dyn OwnFile, Failure>;
 }

@@ -11,6 +11,7 @@ mod access;
 mod batches;
 mod build;
 mod catalog;
+mod catalog_copies;
 mod conditions;
 mod database;
 mod databases;
@@ -49,6 +50,7 @@ pub use build::{
     Rename, RenameError, Renamed, RetypedColumn, StageEnd, StateQuery, Step, Verdict,
 };
 pub use catalog::{Attribute, Catalog, Outline, Relation, Schema, Seen};
+pub use catalog_copies::CatalogCopies;
 pub use conditions::Conditions;
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use databases::Databases;
@@ -271,6 +273,11 @@ pub trait Olap: Send + Sync + 'static {
     /// Returns the part for keeping rows that failed tests.
     fn tested_rows(&self) -> Result<&dyn TestedRows, Failure> {
         Err(Failure::lacks("kept rows of tests"))
+    }
+
+    /// Returns the part for copies of the engine's catalog.
+    fn catalog_copies(&self) -> Result<&dyn CatalogCopies, Failure> {
+        Err(Failure::lacks("catalog of its own"))
     }
 
     /// Returns the part for upkeep of the space that the data take.

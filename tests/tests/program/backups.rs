@@ -5,8 +5,9 @@ use std::fs;
 
 use serde_json::json;
 
+use crate::connected::has_extension;
 use crate::going::Going;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, files_below};
 
 const PROJECT: &[(&str, &str)] = &[
     ("watershed.yaml", "env: {greeting: hello-there}\n"),
@@ -189,4 +190,68 @@ fn dead_at_any_point_of_a_backup_or_a_restore_the_old_state_or_the_new_one_is_wh
     let mut all = watershed_drivers::BACKUP_CRASH_POINTS.to_vec();
     all.sort_unstable();
     assert_eq!(visited, all);
+}
+
+#[test]
+fn a_lake_comes_back_by_its_catalog_without_tables_whose_files_are_gone() {
+    if !(has_extension("ducklake") && has_extension("sqlite_scanner")) {
+        return;
+    }
+    let sandbox = Sandbox::with(PROJECT).in_lake_of_files();
+    sandbox.run(0);
+    sandbox.write("data/a.csv", "x\n2\n");
+    sandbox.run(0);
+    back_up(&sandbox);
+    let before = sandbox.tables();
+    sandbox.write("data/a.csv", "x\n7\n");
+    sandbox.remove("models/c.sql");
+    sandbox.run(0);
+    let now = sandbox.tables();
+    assert_ne!(now, before);
+
+    let would = sandbox.call(&["restore", KEPT, "--dry-run"]);
+    assert_eq!(would.code, Some(0), "{}", would.stderr);
+    assert_eq!(sandbox.tables(), now);
+    let said = sandbox.call(&["restore", KEPT, "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(sandbox.tables(), before);
+    sandbox.write("data/a.csv", "x\n2\n");
+    sandbox.write("models/c.sql", "SELECT x FROM b\n");
+    assert_eq!(sandbox.done(0), "");
+
+    // The catalog and the state are lost, and some of the files.
+    let lake = sandbox.path().join("lake");
+    let gone = files_below(&lake);
+    let gone = gone.iter().filter(|file| file.to_string_lossy().contains("/b/"));
+    assert_ne!(gone.clone().count(), 0, "the rows of `b` stand in files");
+    gone.for_each(|file| fs::remove_file(file).expect("a file can be removed"));
+    for file in files_below(&lake) {
+        if file.to_string_lossy().contains("catalog.sqlite") && !file.to_string_lossy().ends_with("parquet") {
+            fs::remove_file(file).expect("the catalog can be removed");
+        }
+    }
+    fs::remove_dir_all(sandbox.path().join(".watershed")).expect("the state can be removed");
+    let said = sandbox.call(&["restore", KEPT, "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    // Rows of before, which are in the trash, have stood in the same folder.
+    let lost = said.json()["lost"].clone();
+    assert_eq!(
+        lost.as_array().and_then(|lost| lost.last()),
+        Some(&json!("b")),
+        "{lost}"
+    );
+    assert_eq!(sandbox.query("SELECT count(*) FROM kept")["rows"], json!([[2]]));
+    assert_eq!(sandbox.done(0), "b:built");
+    assert_eq!(sandbox.tables(), before);
+
+    let other = Sandbox::with(PROJECT);
+    other.run(0);
+    let kept = sandbox.path().join(KEPT).display().to_string();
+    let refused = other.call(&["restore", &kept, "--yes"]);
+    assert_ne!(refused.code, Some(0), "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("not both of a lake"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -32,6 +32,9 @@ pub struct BackupDocument {
     pub of: String,
     /// True if existing state was, or would be, replaced.
     pub replaced: bool,
+    /// Tables of a lake that are left out of what was restored, since files of theirs are gone; the next run builds them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
 }
 
 impl BackupDocument {

@@ -10,7 +10,7 @@ use super::units::ago;
 pub(crate) fn backup(document: &BackupDocument, now: Time) -> String {
     let (file, of, bytes) = (&document.file, &document.of, Bytes(document.bytes));
     let when = ago(document.created_at, now);
-    match (document.action, document.dry_run) {
+    let line = match (document.action, document.dry_run) {
         (BackupAction::Backup, _) => {
             format!("{GOOD}✓{GOOD:#} {STRONG}{file}{STRONG:#} holds {of} ({bytes})\n")
         }
@@ -21,6 +21,13 @@ pub(crate) fn backup(document: &BackupDocument, now: Time) -> String {
         (BackupAction::Restore, false) => format!(
             "{GOOD}✓{GOOD:#} {STRONG}{}{STRONG:#} is as {of} was {when}; `watershed run` brings it up to date\n",
             document.project
+        ),
+    };
+    match document.lost.is_empty() {
+        true => line,
+        false => format!(
+            "{line}  without {}, whose files are gone\n",
+            document.lost.join(", ")
         ),
     }
 }

@@ -3,10 +3,22 @@
 use crate::olap::{Cell, Guarantees, Part, Promise};
 
 /// Guarantees of DuckDB's driver, which keeps all data in one file and makes each change in one transaction.
-pub const GUARANTEES: Guarantees = Guarantees::new("duckdb", promise, Part::ALL);
+pub const GUARANTEES: Guarantees = Guarantees::new("duckdb", promise, FILE_PARTS);
 
 /// Guarantees of DuckDB on a lake, whose catalog makes each change in one transaction.
 pub const LAKE_GUARANTEES: Guarantees = Guarantees::new("ducklake", lake_promise, LAKE_PARTS);
+
+/// Optional parts that a file has. A copy of it is one of its rows as well.
+const FILE_PARTS: &[Part] = &[
+    Part::Partitions,
+    Part::Trash,
+    Part::Migrations,
+    Part::Hooks,
+    Part::Databases,
+    Part::Elsewhere,
+    Part::KeptRows,
+    Part::Upkeep,
+];
 
 /// Optional parts that a lake has.
 const LAKE_PARTS: &[Part] = &[
@@ -18,6 +30,7 @@ const LAKE_PARTS: &[Part] = &[
     Part::Elsewhere,
     Part::KeptRows,
     Part::Upkeep,
+    Part::CatalogCopies,
 ];
 
 const fn lake_promise(cell: Cell) -> Promise {

@@ -6,6 +6,7 @@
 //! | `catalog` | names, comments and snapshots, from the tables of the lake's own catalog |
 //! | `definitions` | views and macros, and what they lead to |
 //! | `epoch` | who may write: `take`, and the look at the start of each transaction |
+//! | `copies` | copies of its catalog, for backups |
 //! | `commit` | how a transaction ended, whatever the connection says |
 //! | `keeping` | what is kept for a while, and what goes then |
 //! | `server` | a look at the newest snapshot without the engine |
@@ -24,6 +25,7 @@
 
 mod catalog;
 mod commit;
+mod copies;
 mod definitions;
 mod epoch;
 mod keeping;
@@ -44,6 +46,7 @@ use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::olap::{DatabaseCause, DatabaseError, Failure, LakeHome, SqlError, Stamp, System, Value};
 
 pub(super) use catalog::Named;
+pub(super) use copies::{copy_catalog, lost_tables, restore_catalog};
 pub(super) use definitions::may_read;
 pub(super) use epoch::Begun;
 pub(super) use keeping::OldBefore;

@@ -12,9 +12,9 @@ use super::{build, check, drop, export, query, rename};
 #[cfg(feature = "arrow")]
 use crate::olap::{Batches, Batching};
 use crate::olap::{
-    Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
-    Guarantees, Guard, Migrations, Object, Olap, Output, OwnFile, Part, Partitions, Query, QueryError,
-    Rename, RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+    Build, BuildError, Built, CatalogCopies, Check, Databases, Dropped, Elsewhere, Export, ExportError,
+    Exported, Failure, Guarantees, Guard, Migrations, Object, Olap, Output, OwnFile, Part, Partitions, Query,
+    QueryError, Rename, RenameError, Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
 };
 
 impl Olap for Engine {
@@ -174,6 +174,10 @@ impl Olap for Engine {
 
     fn tested_rows(&self) -> Result<&dyn TestedRows, Failure> {
         Ok(self.has(Part::KeptRows, "kept rows of tests")?)
+    }
+
+    fn catalog_copies(&self) -> Result<&dyn CatalogCopies, Failure> {
+        Ok(self.has(Part::CatalogCopies, "catalog of its own")?)
     }
 
     fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {

@@ -43,6 +43,7 @@ parts! {
     KeptRows "kept-rows" "rows that failed tests, kept";
     Upkeep "upkeep" "upkeep of its space";
     File "file" "a file of its own";
+    CatalogCopies "catalog-copies" "copies of its catalog";
 }
 
 impl fmt::Display for Part {

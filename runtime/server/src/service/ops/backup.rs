@@ -9,17 +9,21 @@ use watershed_api::documents::{BackupAction, BackupDocument, Time};
 use watershed_api::request::{BackupRequest, RestoreRequest};
 use watershed_api::{Code, Problem, hint};
 use watershed_controller::store::SqliteReader;
-use watershed_drivers::olap::{Access, Failure, Olap};
+use watershed_drivers::olap::{Access, Failure, Guard, Olap, OpenError};
 
 use crate::backup::{self, Manifest, ReadError, beside};
 use crate::instance::look::look;
-use crate::instance::{engine_problem, open};
+use crate::instance::{engine_problem, home, open};
 use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::service::Principal;
 use crate::service::place::Place;
 use crate::state_folder::StateFolder;
+
+/// Part of a backup with the catalog of a lake, and the parts that a version knows.
+const LAKE: &str = "lake.duckdb";
+const PARTS: [&str; 4] = ["catalog.db", "main.duckdb", "key", LAKE];
 
 /// Writes a backup. A running project goes on, except that builds wait while the engine's file is copied.
 pub(crate) async fn backup(
@@ -77,13 +81,20 @@ pub(crate) async fn restore(
         );
         Problem::new(Code::Unavailable, message)
     })?;
-    let checked = check(folder, file, &partial).await;
-    let manifest = match checked {
-        Ok(manifest) if !dry_run => manifest,
+    let checked = async {
+        let manifest = check(folder, file, &partial).await?;
+        let lost = restore_lake(folder, &manifest, &partial.join(LAKE), dry_run).await?;
+        Ok((manifest, lost))
+    };
+    let document = |manifest: &Manifest, lost| BackupDocument {
+        lost,
+        ..restored(folder.project(), file, manifest, replaced, dry_run)
+    };
+    let (manifest, lost) = match checked.await {
+        Ok(checked) if !dry_run => checked,
         checked => {
             state.give_swap_up();
-            let manifest = checked?;
-            return Ok(restored(folder.project(), file, &manifest, replaced, true));
+            return checked.map(|(manifest, lost)| document(&manifest, lost));
         }
     };
     let names: Vec<String> = manifest.parts.iter().map(|part| part.name.clone()).collect();
@@ -92,7 +103,60 @@ pub(crate) async fn restore(
         let refusal = Problem::new(Code::Unavailable, crate::chain(&error));
         refusal.hint("run the command again")
     })?;
-    Ok(restored(folder.project(), file, &manifest, replaced, false))
+    Ok(document(&manifest, lost))
+}
+
+/// Puts the catalog of a lake back, without the outputs whose files are gone. Returns the tables of those.
+///
+/// # Errors
+/// When the backup and the project are not of the same sort of home, or the lake can't be written. What it held is there then.
+async fn restore_lake(
+    place: &impl Place,
+    manifest: &Manifest,
+    copy: &Path,
+    dry_run: bool,
+) -> Result<Vec<String>, Problem> {
+    let is_lake = manifest.parts.iter().any(|part| part.name == LAKE);
+    let home = home::find(place.options(), place.state()).await?;
+    match (is_lake, home.connector()) {
+        (false, None) => return Ok(Vec::new()),
+        (true, Some(_)) => {}
+        _ => {
+            let message = "the backup and the project are not both of a lake";
+            return Err(Problem::new(Code::WrongState, message)
+                .hint("name the `olap_connector` that the project had then; nothing was touched"));
+        }
+    }
+    let access = match dry_run {
+        true => Access::ReadOnly,
+        false => Access::ReadWrite,
+    };
+    let engine = open::engine(place.options(), place.state(), home.home, access);
+    engine.begin_with(home.sessions);
+    let restored = put_back(&*engine, copy, dry_run).await;
+    let closed = engine.close().await;
+    match restored {
+        // There is no lake yet, so nothing of it can be looked at.
+        Err(Failure::Open(OpenError::Missing { .. })) if dry_run => Ok(Vec::new()),
+        restored => restored
+            .and_then(|lost| closed.map(|_| lost))
+            .map_err(|failure| engine_problem(&failure)),
+    }
+}
+
+async fn put_back(engine: &dyn Olap, copy: &Path, dry_run: bool) -> Result<Vec<String>, Failure> {
+    let (copies, cancel) = (engine.catalog_copies()?, CancellationToken::new());
+    let lost = copies.lost_tables(copy, &cancel).await?;
+    if dry_run {
+        return Ok(lost);
+    }
+    copies.restore_catalog(copy, &cancel).await?;
+    for output in engine.outputs(&cancel).await? {
+        if lost.contains(&output.location.name) {
+            engine.drop_output(output.tag.uid, Guard::Free, &cancel).await?;
+        }
+    }
+    Ok(lost)
 }
 
 async fn write(
@@ -126,10 +190,14 @@ async fn write(
     let (done, written_file) = oneshot::channel();
     let job = {
         let (to, catalog, key) = (file.to_path_buf(), catalog.clone(), state.key());
+        let part = match engine.catalog_copies() {
+            Ok(_) => LAKE,
+            Err(_) => "main.duckdb",
+        };
         move |engine: &Path| {
             let all = [
                 ("catalog.db", catalog),
-                ("main.duckdb", engine.to_path_buf()),
+                (part, engine.to_path_buf()),
                 ("key", key),
             ];
             let there = all.into_iter().filter(|(_, path)| path.exists());
@@ -141,8 +209,20 @@ async fn write(
     let written = match copied {
         Ok(()) => {
             async {
-                let file = engine.own_file()?;
-                file.while_closed(Box::new(job), &CancellationToken::new()).await
+                let cancel = CancellationToken::new();
+                let Ok(copies) = engine.catalog_copies() else {
+                    return engine.own_file()?.while_closed(Box::new(job), &cancel).await;
+                };
+                let lake = beside(file, ".lake.part");
+                let _ = fs::remove_file(&lake);
+                let copied = copies.copy_catalog(&lake, &cancel).await;
+                if copied.is_ok() {
+                    let from = lake.clone();
+                    // A panic drops what it was to say.
+                    let _ = tokio::task::spawn_blocking(move || job(&from)).await;
+                }
+                let _ = fs::remove_file(&lake);
+                copied
             }
         }
         Err(refusal) => {
@@ -176,7 +256,7 @@ async fn check(folder: &impl Place, file: &Path, into: &Path) -> Result<Manifest
         }
     };
     let (from, to) = (file.to_path_buf(), into.to_path_buf());
-    let unpacked = tokio::task::spawn_blocking(move || backup::unpack(&from, &to, &StateFolder::SWAPPED));
+    let unpacked = tokio::task::spawn_blocking(move || backup::unpack(&from, &to, &PARTS));
     let unpacked = unpacked
         .await
         .map_err(|panic| Problem::new(Code::Defect, panic.to_string()))?;
@@ -231,5 +311,6 @@ fn document(
         created_at: manifest.created_at,
         of: format!("{} ({})", manifest.project, manifest.environment),
         replaced: false,
+        lost: Vec::new(),
     }
 }
