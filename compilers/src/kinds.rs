@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
 pub(crate) use connector::words_of;
-pub(crate) use model::is_known;
 pub use model::{READER_OPTIONS, lakehouse_log, refused_object, refused_output, with_all_columns};
+pub(crate) use model::{is_known, no_rows_of};
 use reader::Declared;
 pub(crate) use reader::{About, Reader};
 pub use service::REPLICAS_MAX;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use crate::{
     diagnostics::{Code, Finding},
     draft::{Draft, Purpose, SqlBlock},
-    kinds::model::no_rows_of,
+    kinds::no_rows_of,
     sql::{Outcome, SqlAnalysis},
 };
 

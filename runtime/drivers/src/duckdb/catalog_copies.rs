@@ -35,8 +35,8 @@ impl CatalogCopies for Engine {
     ) -> BoxFuture<'a, Result<Vec<String>, Failure>> {
         let copy = copy.to_owned();
         async move {
-            let lost = self.with_lake(Company::Others, cancel, move |lake, connection| {
-                lake::lost_tables(lake, connection, &copy)
+            let lost = self.with_lake(Company::Others, cancel, move |_, connection| {
+                lake::lost_tables(connection, &copy)
             });
             let (lost, own): (Vec<_>, Vec<_>) =
                 lost.await?.into_iter().partition(|[schema, _]| schema == OUTPUTS);

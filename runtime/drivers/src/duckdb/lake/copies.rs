@@ -102,7 +102,6 @@ pub(in crate::duckdb) fn restore_catalog(
 
 /// Returns the tables of a copy, by schema and name, of which a file is gone.
 pub(in crate::duckdb) fn lost_tables(
-    lake: &Lake,
     connection: &Connection,
     copy: &Path,
 ) -> Result<Vec<[String; 2]>, RawError> {
