@@ -116,7 +116,7 @@ impl Address {
 
     /// Returns the folder of the lake's files.
     pub(crate) fn files(&self) -> PathBuf {
-        self.files.clone()
+        PathBuf::from(&self.files)
     }
 
     /// Returns the lake's own catalog, as somebody's own program has it.

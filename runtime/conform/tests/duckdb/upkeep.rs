@@ -313,7 +313,7 @@ pub(crate) async fn hold_few_connections(server: Arc<Server>) {
     let look = ByHand::in_memory();
     look.run(&format!(
         "SET extension_directories = ['{}']",
-        super::lake::extensions().display()
+        super::server::extensions().display()
     ));
     look.run(&format!(
         "ATTACH '{}' AS pg (TYPE postgres)",
