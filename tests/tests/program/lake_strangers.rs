@@ -154,7 +154,9 @@ fn a_model_that_reads_itself_through_a_strangers_view_or_macro_reads_its_last_ro
     let by_hand = |statements: [&str; 2]| {
         let hand = maker(&address, ", META_JOURNAL_MODE 'WAL'");
         hand.run("USE theirs");
-        statements.map(|sql| hand.run(sql));
+        for sql in statements {
+            hand.run(sql);
+        }
     };
     by_hand([
         "CREATE VIEW mine AS SELECT 0::BIGINT AS n",
