@@ -1,4 +1,4 @@
-//! What a lake costs beside the engine's file: `cargo bench -p watershed-tests --bench scale -- [--json] [--only NAME]`.
+//! Costs of a lake beside those of the engine's file: `cargo bench -p watershed-tests --bench scale -- [--json] [--only NAME]`.
 //!
 //! The same project is built in a file and in a lake, in turn, by whole processes of the program; the lake's files are on disk,
 //! and its catalog is in Postgres. Figures are ratios. `WATERSHED_SCALE_MODELS` takes the place of 1,000 models.

@@ -1,4 +1,4 @@
-//! What a lake keeps and lets go of: snapshots, files and rows, and the fence while somebody expires snapshots.
+//! Upkeep of a lake: snapshots, files and rows, and the fence while somebody expires snapshots.
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -237,7 +237,7 @@ pub(crate) async fn remove_orphans_of_its_own_alone(catalog: &Catalog) {
     bench.lake.close().await;
 }
 
-/// Who began to read a snapshot goes on, however old that is, until it was replaced long ago.
+/// A reader of a snapshot goes on, however old that is, until it was replaced long ago.
 pub(crate) async fn serve_who_reads_an_old_snapshot(catalog: &Catalog) {
     let bench = Bench::new(catalog, Duration::ZERO);
     bench.build(1, "select range as x from range(1000)").await;

@@ -49,7 +49,8 @@ pub(super) use catalog::Named;
 pub(super) use copies::{copy_catalog, lost_tables, restore_catalog};
 pub(super) use definitions::may_read;
 pub(super) use epoch::Begun;
-pub(super) use keeping::OldBefore;
+pub(super) use keeping::{Keeping, OldBefore};
+pub(super) use server::look_at_server;
 pub(super) use types::{Held, held};
 pub(super) use views::foreign_input;
 
@@ -194,6 +195,11 @@ impl Lake {
     /// Returns the snapshot of which the names are known.
     pub(super) fn known_snapshot(&self) -> Option<i64> {
         self.known().snapshot
+    }
+
+    /// Returns the newest snapshot as the catalog's server told it; none if it was not asked.
+    pub(super) fn looked(&self) -> Option<i64> {
+        self.known().looked
     }
 
     /// Returns the failure of a connection to the catalog that is gone; none for other failures. Nothing was done then.

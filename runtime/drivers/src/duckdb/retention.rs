@@ -1,10 +1,10 @@
-//! How long a lake keeps what nobody needs.
+//! Retention in a lake: how long it keeps what nobody needs.
 //!
 //! Ages count from a time that was confirmed, as in the trash: a clock that is a day ahead lets go of nothing too early, and
 //! what is let go of goes up to three days later than it might.
 
 use super::known_names::KnownNames;
-use super::lake::OldBefore;
+use super::lake::{Keeping, OldBefore};
 use super::tidy::{Sighting, tidy};
 use super::transaction::Work;
 use super::trash_bounds::TrashBounds;
@@ -44,15 +44,16 @@ fn keep_up(bounds: &TrashBounds, work: &Work<'_>, now_ms: i64, occasion: Occasio
         return Ok(());
     };
     let connection = work.connection();
+    let keeping = Keeping { lake, connection };
     let fail = |raw| work.fail(&raw, None);
     let sighting = Sighting::read(work, now_ms)?;
     let is_due = sighting.is_news || occasion == Occasion::Request;
-    if !is_due && lake.superfluous(connection).map_err(fail)? < MOST_SUPERFLUOUS {
+    if !is_due && keeping.superfluous().map_err(fail)? < MOST_SUPERFLUOUS {
         return Ok(());
     }
     work.transaction(around!("trash"), || {
         sighting.note(work, now_ms)?;
-        lake.compact(connection).map_err(fail)
+        keeping.compact().map_err(fail)
     })?;
     work.resume_interrupts();
     let Some(seen_ms) = sighting.seen_ms.filter(|_| is_due) else {
@@ -64,7 +65,7 @@ fn keep_up(bounds: &TrashBounds, work: &Work<'_>, now_ms: i64, occasion: Occasio
         dropped_ms: seen_ms.saturating_sub(LONGEST_QUERY_MS),
         orphans_ms: seen_ms.saturating_sub(LONGEST_BUILD_MS),
     };
-    lake.let_go(connection, old).map_err(fail)
+    keeping.let_go(old).map_err(fail)
 }
 
 /// Lets go of what a lake need not keep, and returns the bytes of what it kept before and keeps now.
@@ -72,10 +73,9 @@ pub(super) fn compact(bounds: &TrashBounds, work: &Work<'_>, now_ms: i64) -> Res
     let Some(lake) = work.lake() else {
         return Ok(Compacted::default());
     };
-    let bytes = || {
-        lake.kept_bytes(work.connection())
-            .map_err(|raw| work.fail(&raw, None))
-    };
+    let connection = work.connection();
+    let keeping = Keeping { lake, connection };
+    let bytes = || keeping.kept_bytes().map_err(|raw| work.fail(&raw, None));
     let before = bytes()?;
     keep_up(bounds, work, now_ms, Occasion::Request)?;
     Ok(Compacted {

@@ -36,7 +36,7 @@ pub(crate) struct Bounds {
     full: Duration,
     /// The longest duration of a build that shares a transaction, since the others wait for it.
     brief: Duration,
-    /// How often a batch is repeated without builds that failed.
+    /// Number of times that a batch is repeated without builds that failed.
     repeats: usize,
 }
 

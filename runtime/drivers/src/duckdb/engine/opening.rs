@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::super::gate::Company;
+use super::super::lake::look_at_server;
 use super::super::names::Noted;
 use super::super::pool::{self, Open};
 use super::super::proof;
@@ -59,7 +60,7 @@ impl Engine {
             return Ok(proof::stamp_of_catalog(file)?.map(|stamp| lake.stamp(&stamp)));
         }
         if !self.is_open()
-            && let Some(newest) = lake.look_at_server().await
+            && let Some(newest) = look_at_server(lake).await
         {
             return Ok(Some(lake.stamp(&proof::stamp_of_snapshot(newest.snapshot))));
         }

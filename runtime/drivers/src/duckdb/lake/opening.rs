@@ -1,6 +1,7 @@
 //! Opening of a lake: attached to the engine, and set up by the first project that builds in it.
 
 use super::epoch::roll_back;
+use super::keeping::Keeping;
 use super::{ALIAS, Lake, Stop, name, quoted, run, text};
 use crate::duckdb::attach_error;
 use crate::duckdb::attachment;
@@ -172,7 +173,12 @@ impl Lake {
             })
             .and_then(|()| run(connection, "COMMIT").map(drop));
         made.inspect_err(|_| roll_back(connection))?;
-        if let Err(raw) = self.claim_place(connection) {
+        if let Err(raw) = (Keeping {
+            lake: self,
+            connection,
+        })
+        .claim_place()
+        {
             // Files of nobody stay then.
             tracing::warn!(error = %raw.0, "the place of a lake's files can't be claimed");
         }

@@ -20,51 +20,44 @@ pub(in crate::duckdb) struct Newest {
     epoch: Option<u64>,
 }
 
-impl Lake {
-    /// Asks the catalog's server for the newest snapshot, in one statement; none if that can't be told without the engine.
-    pub(in crate::duckdb) async fn look_at_server(&self) -> Option<Newest> {
-        let options = options(&self.home.database)?;
-        let sql = newest(
-            self.home
-                .database
-                .lake
-                .as_ref()?
-                .schema
-                .as_deref()
-                .unwrap_or("public"),
-        );
-        let asked = async {
-            let mut connection = options.connect().await?;
-            let row = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(&mut connection).await;
-            // The answer is there.
-            let _ = connection.close().await;
-            row
-        };
-        let row = match tokio::time::timeout(PATIENCE, asked).await {
-            Ok(Ok(row)) => row,
-            Ok(Err(error)) => {
-                tracing::debug!(error = %self.hide(&error.to_string()), "the engine asks the lake's catalog instead");
-                return None;
-            }
-            Err(_) => return None,
-        };
-        let found = Newest {
-            snapshot: row.try_get::<Option<i64>, _>(0).ok()??,
-            epoch: row
-                .try_get::<Option<String>, _>(1)
-                .ok()?
-                .and_then(|comment| epoch(&comment)),
-        };
-        let mut known = self.known();
-        known.looked = Some(found.snapshot);
-        known.newest = found.epoch.or(known.newest);
-        Some(found)
-    }
-
-    /// Returns the newest snapshot as the catalog's server told it; none if it was not asked.
-    pub(in crate::duckdb) fn looked(&self) -> Option<i64> {
-        self.known().looked
-    }
+/// Asks the catalog's server for the newest snapshot, in one statement; none if that can't be told without the engine.
+pub(in crate::duckdb) async fn look_at_server(lake: &Lake) -> Option<Newest> {
+    let options = options(&lake.home.database)?;
+    let sql = newest(
+        lake.home
+            .database
+            .lake
+            .as_ref()?
+            .schema
+            .as_deref()
+            .unwrap_or("public"),
+    );
+    let asked = async {
+        let mut connection = options.connect().await?;
+        let row = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(&mut connection).await;
+        // The answer is there.
+        let _ = connection.close().await;
+        row
+    };
+    let row = match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(row)) => row,
+        Ok(Err(error)) => {
+            tracing::debug!(error = %lake.hide(&error.to_string()), "the engine asks the lake's catalog instead");
+            return None;
+        }
+        Err(_) => return None,
+    };
+    let found = Newest {
+        snapshot: row.try_get::<Option<i64>, _>(0).ok()??,
+        epoch: row
+            .try_get::<Option<String>, _>(1)
+            .ok()?
+            .and_then(|comment| epoch(&comment)),
+    };
+    let mut known = lake.known();
+    known.looked = Some(found.snapshot);
+    known.newest = found.epoch.or(known.newest);
+    Some(found)
 }
 
 /// Returns the query for the newest snapshot, with the comment of the last take.
