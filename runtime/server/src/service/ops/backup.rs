@@ -9,7 +9,7 @@ use watershed_api::documents::{BackupAction, BackupDocument, Time};
 use watershed_api::request::{BackupRequest, RestoreRequest};
 use watershed_api::{Code, Problem, hint};
 use watershed_controller::store::SqliteReader;
-use watershed_drivers::olap::{Access, Failure, Guard, Olap, OpenError};
+use watershed_drivers::olap::{Access, Failure, Guard, Olap, OpenError, is_in_trash, trash_table};
 
 use crate::backup::{self, Manifest, ReadError, beside};
 use crate::instance::look::look;
@@ -146,17 +146,28 @@ async fn restore_lake(
 
 async fn put_back(engine: &dyn Olap, copy: &Path, dry_run: bool) -> Result<Vec<String>, Failure> {
     let (copies, cancel) = (engine.catalog_copies()?, CancellationToken::new());
-    let lost = copies.lost_tables(copy, &cancel).await?;
-    if dry_run {
-        return Ok(lost);
+    let mut lost = copies.lost_tables(copy, &cancel).await?;
+    if !dry_run {
+        copies.restore_catalog(copy, &cancel).await?;
+        drop_lost(engine, &lost, &cancel).await?;
     }
-    copies.restore_catalog(copy, &cancel).await?;
-    for output in engine.outputs(&cancel).await? {
+    lost.retain(|table| !is_in_trash(table));
+    Ok(lost)
+}
+
+/// Drops tables whose files are gone, for good: the trash would give them back.
+async fn drop_lost(engine: &dyn Olap, lost: &[String], cancel: &CancellationToken) -> Result<(), Failure> {
+    let mut builds = Vec::new();
+    for output in engine.outputs(cancel).await? {
         if lost.contains(&output.location.name) {
-            engine.drop_output(output.tag.uid, Guard::Free, &cancel).await?;
+            engine.drop_output(output.tag.uid, Guard::Free, cancel).await?;
+            builds.push(output.tag.build);
         }
     }
-    Ok(lost)
+    let trash = engine.trash()?;
+    let kept = trash.list(cancel).await?.into_iter().map(|kept| kept.tag.build);
+    let broken = kept.filter(|build| builds.contains(build) || lost.contains(&trash_table(*build)));
+    trash.empty(broken.collect(), cancel).await.map(drop)
 }
 
 async fn write(
