@@ -75,7 +75,7 @@ mod tests;
 mod types;
 mod workers;
 
-pub use api::controller::{Builder, Controller, Taken};
+pub use api::controller::{Builder, Controller};
 pub use api::typed::Resources;
 pub use handle::edit::EditRequest;
 pub use handle::request::Request;

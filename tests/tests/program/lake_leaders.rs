@@ -1,4 +1,4 @@
-//! Who leads a lake: the epoch of the lease, and what is left of former leaders.
+//! Leaders of a lake: the epoch of the lease, and what is left of former leaders.
 
 use watershed_drivers::duckdb::ByHand;
 use watershed_tests::postgres::Server;

@@ -59,7 +59,7 @@ use watershed_api::documents::{Command, Time};
 use watershed_api::{Owner, documents::Trust};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
-use watershed_controller::{Builder, Controller, EditError, Handle, Limits, Taken, Uid};
+use watershed_controller::{Builder, Controller, EditError, Handle, Limits, Uid};
 use watershed_drivers::olap::{Conditions, Olap};
 use watershed_managers::{Discovery, Managed};
 use watershed_outputs::{Outputs, secrets::Secrets};
@@ -244,7 +244,9 @@ impl Runtime {
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
         let origins = origins::of(self);
-        let taken = lead(origins.observe(workloads.register(builder)), &*engine).await?;
+        let builder = above_data(origins.observe(workloads.register(builder)), &*engine);
+        let taken = builder.take().await?;
+        engine.lead(taken.stored().epoch.0);
         let found = catalog::found(taken.stored());
         outputs.set(catalog::engine_settings(&found.entries, &options, &secrets));
         let controller = taken.start().instrument(crate::logs::span(&logs)).await?;
@@ -285,13 +287,10 @@ impl Runtime {
     }
 }
 
-/// Takes the lease under an epoch above all that the data have seen, and has the engine change them under that.
-async fn lead(builder: Builder, engine: &dyn Olap) -> Result<Taken, OpenError> {
-    // A state folder that was deleted or restored is behind the data, which it is to lead all the same.
-    let builder = builder.above_epoch(engine.newest_epoch().unwrap_or_default());
-    let taken = builder.take().await?;
-    engine.lead(taken.stored().epoch.0);
-    Ok(taken)
+/// Has the lease taken under an epoch above all that the data have seen: a state folder that was deleted or restored is
+/// behind the data, which it is to lead all the same.
+fn above_data(builder: Builder, engine: &dyn Olap) -> Builder {
+    builder.above_epoch(engine.newest_epoch().unwrap_or_default())
 }
 
 /// Returns the limits of a controller that has so many places for builds, processes and managed resources.

@@ -3,7 +3,7 @@
 //! The log of the run holds what is told. Whoever says the option is told nothing.
 
 use watershed_compilers::Scope;
-use watershed_dialect::{ENGINE, Quoting as _, Words as _};
+use watershed_dialect::{ENGINE, Words as _};
 use watershed_drivers::data_file::Form;
 use watershed_drivers::olap::{Guess, Statement, Statements as _, Value as Cell};
 use watershed_outputs::Asking;
@@ -160,10 +160,7 @@ pub(super) async fn tell_changed_guesses(
             Some(Form::Csv) => {
                 format!("`types: {{{column}: {was}}}` refuses such a value, `nullstr` makes it null")
             }
-            _ => format!(
-                "`TRY_CAST({} AS {was})` in a model makes such a value null",
-                ENGINE.name(&column)
-            ),
+            _ => "a model that reads it can cast its values".to_owned(),
         };
         let name = subject.name();
         tracing::warn!(
