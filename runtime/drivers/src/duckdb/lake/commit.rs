@@ -69,7 +69,8 @@ impl Lake {
         if ended.is_err() {
             roll_back(connection);
         }
-        run(connection, OFTEN)?;
+        // Failing here says nothing of the commit.
+        let _ = run(connection, OFTEN);
         let last = run(connection, LAST).map(|rows| integer(rows.first().and_then(|row| row.first())));
         match (ended, last) {
             (_, Ok(Some(last))) if last > begun.snapshot => {
