@@ -18,6 +18,7 @@ const FILE_PARTS: &[Part] = &[
     Part::Elsewhere,
     Part::KeptRows,
     Part::Upkeep,
+    Part::File,
 ];
 
 /// Optional parts that a lake has.
