@@ -294,3 +294,21 @@ esac
     assert_eq!(["q.a", "q.a.x", "p.a"].map(stage), ["active"; 3].map(Value::from));
     assert_eq!(called(), before, "nothing is done outside");
 }
+
+#[test]
+fn tests_of_a_renamed_model_look_at_its_table_of_now() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("data/a.csv", "d,n\n1,5\n"),
+        (
+            "models/daily.yaml",
+            "type: model\nmaterialize: true\nsql: SELECT d, sum(n) AS n FROM read_csv('data/a.csv') GROUP BY 1\n\
+             tests: [{unique: d}, {name: positive, assert: n > 0}]\n",
+        ),
+    ]);
+    project.run(0);
+    project.rename("models/daily.yaml", "models/by_day.yaml");
+    assert_eq!(project.done(0), "by_day:renamed");
+    project.write("data/a.csv", "d,n\n1,5\n2,6\n");
+    assert_eq!(project.done(0), "by_day:built");
+}

@@ -20,13 +20,16 @@ use std::{
 
 use watershed_compilers::{Health, Kind, Requirement, Resource, ResourceRef, Spec};
 use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Required, RetryPolicy, Row, Uid, Update};
-use watershed_proto::{Diagnostic, Fault, Message, Severity};
+use watershed_proto::{Diagnostic, Fault, Message, ModelSpec, Severity};
 
 use super::{
     renames::{self, Candidate},
     watching::{Watching, is_of_reporter},
 };
-use crate::{managed, model::retries};
+use crate::{
+    managed,
+    model::{self, retries},
+};
 
 /// The kind whose resources are read by name.
 const MODEL: &str = Kind::Model.as_str();
@@ -389,7 +392,10 @@ impl<'a> Comparison<'a> {
         );
         let new_refs = refs != row.refs;
         let new_text = row.error.is_some() && **spec != *row.spec;
-        let new_spec = new_refs || new_text || !says_same(row, spec);
+        let name = Name::from(resource.name.as_str());
+        let is_renamed = !row.name.same_case(&name);
+        let new_spec =
+            new_refs || new_text || !says_same(row, spec) || is_renamed && has_other_tests(row, spec);
         let update = Update {
             spec: new_spec.then(|| (spec.as_slice().into(), SPEC_FORMAT)),
             refs: new_refs.then_some(refs),
@@ -398,9 +404,8 @@ impl<'a> Comparison<'a> {
             retry: (retry.as_ref() != row.retry.as_deref()).then_some(*retry),
             ..Update::default()
         };
-        let name = Name::from(resource.name.as_str());
         let mut edits = Vec::new();
-        if !row.name.same_case(&name) {
+        if is_renamed {
             self.rename_parts(row, name.as_str(), PART_LEVELS, &mut edits);
             edits.push(Edit::rename(row.uid, name));
         }
@@ -424,6 +429,12 @@ impl<'a> Comparison<'a> {
             edits.push(Edit::rename(part.uid, Name::from(name.as_str())));
         }
     }
+}
+
+/// Returns true if the tests of a model are written otherwise: they name its table.
+fn has_other_tests(row: &Row, spec: &[u8]) -> bool {
+    let tests = |spec: &[u8]| ModelSpec::decode(spec).map(|spec| spec.tests).ok();
+    row.kind.as_str() == model::KIND && tests(&row.spec) != tests(spec)
 }
 
 /// Converts a ref of the compiler to one of the catalog.
