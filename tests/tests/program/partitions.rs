@@ -288,3 +288,31 @@ fn random_files_and_random_deaths_leave_what_the_files_hold() {
         assert_eq!(sandbox.expect_run(0, &story), BTreeMap::new(), "{story}");
     }
 }
+
+#[test]
+fn partitions_come_in_once_a_file_whose_columns_did_not_fit_is_put_right() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/raw.yaml",
+            "type: model\nincremental: true\npartitions: {glob: 'data/f_*.csv'}\n\
+             sql: SELECT * FROM read_csv('{{ .partition.uri }}')\n",
+        ),
+        ("data/f_1.csv", "day,n\n1,1\n1,2\n"),
+        ("data/f_2.csv", "day,n\n2,1\n2,2\n"),
+    ]);
+    sandbox.run(0);
+    sandbox.write("data/f_3.csv", "day,n\n3,1\n3,oops\n");
+    let refused = sandbox.call(&["run"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("columns-changed"), "{}", refused.stderr);
+    sandbox.write("data/f_3.csv", "day,n\n3,1\n3,2\n");
+    sandbox.write("data/f_4.csv", "day,n\n4,1\n");
+    sandbox.run(0);
+    let rows = "SELECT day, count(*) FROM raw GROUP BY day ORDER BY day";
+    assert_eq!(
+        sandbox.query(rows)["rows"],
+        json!([[1, 2], [2, 2], [3, 2], [4, 1]])
+    );
+    assert!(sandbox.run(0).is_empty(), "nothing is left to do");
+}

@@ -212,6 +212,9 @@ pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     }
 }
 
+/// The error code for rows with other columns than the table's.
+pub(super) const COLUMNS_CODE: &str = "columns-changed";
+
 /// The error code for a query that names a table which does not exist.
 pub(crate) const UNKNOWN_TABLE: &str = "unknown-table";
 
@@ -323,7 +326,7 @@ fn changed_columns(differ: &ColumnsDiffer) -> Error {
     let refresh = hint::operation_with("refresh", [], &[("full", "NAME")]);
     Error {
         hint: Some(format!("{way_out}; {refresh} makes the table anew").into()),
-        ..Error::permanent("columns-changed", differ.to_string())
+        ..Error::permanent(COLUMNS_CODE, differ.to_string())
     }
 }
 

@@ -74,7 +74,16 @@ impl Run<'_> {
             brings: staged > 0,
             started,
         };
-        let done = self.publish(plan, base, known_output.orphan, published).await?;
+        let published = self.publish(plan, base, known_output.orphan, published).await;
+        if published
+            .as_ref()
+            .is_err_and(|error| *error.code == *failure::COLUMNS_CODE)
+        {
+            // The stage has the columns of a partition that does not fit, and they stay when its file is put right.
+            let given_up = subject.stages()?.give_up(subject.uid(), subject.cancel()).await;
+            given_up.map_err(|failure| failure::from_failure(&failure))?;
+        }
+        let done = published?;
         match error {
             Some(error) => Err(error),
             None => Ok(done),
