@@ -4,7 +4,7 @@ use super::DuckDb;
 use crate::{DataFormat, FileFunction, TableFunction, Words};
 
 /// Table functions that read files, by name.
-const FILES: [(&str, FileFunction); 17] = [
+const FILES: [(&str, FileFunction); 18] = [
     ("glob", FileFunction::Whole),
     ("parquet_metadata", FileFunction::Whole),
     ("parquet_scan", FileFunction::Rows(DataFormat::Parquet)),
@@ -21,6 +21,7 @@ const FILES: [(&str, FileFunction); 17] = [
     ("read_ndjson_objects", FileFunction::Documents),
     ("read_parquet", FileFunction::Rows(DataFormat::Parquet)),
     ("read_text", FileFunction::Whole),
+    ("read_xlsx", FileFunction::Rows(DataFormat::Xlsx)),
     ("sniff_csv", FileFunction::Whole),
 ];
 
