@@ -40,7 +40,7 @@ fn a_file_of_an_office_program_is_read_in_its_encoding() {
     let said = project.call(&["run"]);
     assert_eq!(said.code, Some(1));
     assert!(said.stderr.contains("encoding-unsupported"), "{}", said.stderr);
-    assert!(said.stderr.contains("data/b.csv:2"), "{}", said.stderr);
+    assert!(said.stderr.contains("data/a.csv:2"), "{}", said.stderr);
 }
 
 #[test]
