@@ -340,6 +340,8 @@ impl<'a> After<'a> {
     /// Returns the error of a model whose query is as it was and names an input that this edit removes or renames.
     fn lost_input(&self, uid: Uid) -> Option<Error> {
         let (row, before) = (self.rows.get(&uid)?, self.before.get(&uid)?);
+        // Those of a row that nobody edited are shared.
+        (!Arc::ptr_eq(&row.refs, &before.refs)).then_some(())?;
         let is_there = |name: &Name| row.refs.iter().any(|to| to.name == *name);
         let lost = || before.refs.iter().filter(|to| !is_there(&to.name));
         lost().next()?;

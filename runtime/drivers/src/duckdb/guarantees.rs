@@ -8,7 +8,7 @@ pub const GUARANTEES: Guarantees = Guarantees::new("duckdb", promise, FILE_PARTS
 /// Guarantees of DuckDB on a lake, whose catalog makes each change in one transaction.
 pub const LAKE_GUARANTEES: Guarantees = Guarantees::new("ducklake", lake_promise, LAKE_PARTS);
 
-/// Optional parts that a file has. A copy of it is one of its rows as well.
+/// Optional parts that a file has. It needs no copies of a catalog: a copy of the file has all.
 const FILE_PARTS: &[Part] = &[
     Part::Partitions,
     Part::Trash,

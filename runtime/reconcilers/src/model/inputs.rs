@@ -152,6 +152,25 @@ pub(super) struct Found {
     pub(super) others: Vec<FileNow>,
 }
 
+/// Returns the files that patterns match, none of which may lie outside the folders of a confined project. Blocks.
+///
+/// # Errors
+/// As [`files::look`], and for a pattern outside.
+pub(super) fn look_within(
+    root: &Path,
+    sandbox: Option<&Sandbox>,
+    patterns: &[String],
+) -> Result<Vec<FileNow>, FilesError> {
+    let mut found = Vec::new();
+    for pattern in patterns {
+        if let Some(sandbox) = sandbox {
+            files::refuse_outside(sandbox, root, pattern)?;
+        }
+        found.extend(files::look(root, pattern)?);
+    }
+    Ok(found)
+}
+
 /// Returns the local files of patterns, which stand in SQL or not, with content hashes where `seen` does not prove them
 /// unchanged.
 ///

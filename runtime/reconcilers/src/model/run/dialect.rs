@@ -9,7 +9,6 @@ use watershed_compilers::{
 };
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
-use watershed_drivers::files;
 use watershed_drivers::olap::{Guess, Value as Cell};
 use watershed_proto::{ModelSpec, Value};
 
@@ -89,14 +88,7 @@ async fn name_workbooks(
     let (far, near): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.contains("://"));
     let sandbox = subject.outputs().sandbox().cloned();
     let found = inputs::blocking(&subject.model.root, subject.cancel(), move |root| {
-        let mut found = Vec::new();
-        for pattern in near {
-            if let Some(sandbox) = &sandbox {
-                files::refuse_outside(sandbox, root, &pattern)?;
-            }
-            found.extend(files::look(root, &pattern)?);
-        }
-        Ok(found)
+        inputs::look_within(root, sandbox.as_ref(), &near)
     })
     .await?;
     let objects = files
@@ -142,12 +134,8 @@ async fn beginning(
     let sandbox = subject.outputs().sandbox().cloned();
     inputs::blocking(&subject.model.root, subject.cancel(), move |root| {
         if paths.is_empty() {
-            for pattern in &patterns {
-                if let Some(sandbox) = &sandbox {
-                    files::refuse_outside(sandbox, root, pattern)?;
-                }
-                paths.extend(files::look(root, pattern)?.into_iter().map(|file| file.path));
-            }
+            let found = inputs::look_within(root, sandbox.as_ref(), &patterns)?;
+            paths.extend(found.into_iter().map(|file| file.path));
         }
         let mut found = Beginning::Plain;
         for path in paths.iter().take(most) {
