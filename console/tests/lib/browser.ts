@@ -54,7 +54,8 @@ export async function visit(address: string, options: BrowserContextOptions = {}
     locale: "en-GB",
     ...options,
   });
-  context.setDefaultTimeout(15_000);
+  // Machines that tests share stall for seconds: a disk that is written to, a browser that is started.
+  context.setDefaultTimeout(30_000);
   const faults: string[] = [];
   const origin = new URL(address).origin;
   context.on("request", (request) => {

@@ -15,7 +15,14 @@ export function pageOf(home: string, project: string, kind: string, name: string
 
 /** The health that the page of a resource shows. */
 export async function shows(page: Page, health: string) {
-  await page.locator(`main header [data-health="${health}"]`).waitFor();
+  const mark = page.locator("main header [data-health]").first();
+  await page
+    .locator(`main header [data-health="${health}"]`)
+    .waitFor()
+    .catch(async (error: unknown) => {
+      const shown = await mark.getAttribute("data-health", { timeout: 1_000 }).catch(() => "none");
+      throw new Error(`${page.url()} shows the health "${shown}", not "${health}"`, { cause: error });
+    });
 }
 
 /** Waits until the page says something about what was asked for. */

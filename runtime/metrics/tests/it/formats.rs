@@ -141,6 +141,7 @@ fn presets_write_numbers_for_people() {
         ("currency_usd", -1_500.0, "-$1.5k"),
         ("currency_usd", 999.996, "$1k"),
         ("currency_eur", 1_500_000.0, "€1.5M"),
+        ("percentage", -2.4e-15, "0%"),
         ("percentage", 0.123_4, "12.3%"),
         ("percentage", 1.0, "100%"),
         ("interval_ms", 500.0, "500 ms"),

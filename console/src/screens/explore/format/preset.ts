@@ -11,6 +11,8 @@ const UNITS: [number, string][] = [
   [60_000, "m"],
   [1_000, "s"],
 ];
+/** Shares below this one stand for none: sums of floating-point numbers that should be equal differ by so much. */
+const ROUNDING = 1e-12;
 
 /** Presets by name; each formats the absolute value of a finite number. */
 const PRESETS: Record<string, (number: number) => string> = {
@@ -26,7 +28,11 @@ const PRESETS: Record<string, (number: number) => string> = {
 export function preset(name: string): ((number: number) => string) | undefined {
   const known = Object.keys(PRESETS).find((key) => key === name.toLowerCase());
   const write = known === undefined ? undefined : PRESETS[known];
-  return write && ((number) => `${number < 0 ? "-" : ""}${Number.isFinite(number) ? write(number) : "∞"}`);
+  if (!write) return undefined;
+  return (exact) => {
+    const number = known === "percentage" && Math.abs(exact) < ROUNDING ? 0 : exact;
+    return `${number < 0 ? "-" : ""}${Number.isFinite(number) ? write(number) : "∞"}`;
+  };
 }
 
 /** Formats an amount of money with cents below 1000, and with a letter from there on. */
