@@ -181,6 +181,11 @@ fn a_person_scales_restarts_and_rolls_back_a_service() {
                 .iter()
                 .all(|one| one["release"] == 1 && one["stage"] == "ready")
     });
+    let status = project.call(&["status", "api"]).stdout;
+    assert!(
+        status.contains("2 of 2 ready, rolled back to release 1"),
+        "{status}"
+    );
     let logs = project.call(&["logs", "api", "--json"]).json();
     let lines = logs["output"].as_array().unwrap();
     assert!(

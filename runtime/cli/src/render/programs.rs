@@ -34,9 +34,13 @@ pub(super) fn glance(resource: &ResourceDocument) -> String {
     };
     let standing = match resource.kind.as_str() {
         "service" => format!(
-            "{} of {} ready",
+            "{} of {} ready{}",
             number(result, "replicas_ready"),
-            number(result, "replicas_wanted")
+            number(result, "replicas_wanted"),
+            match number(result, "rolled_back_to") {
+                0 => String::new(),
+                release => format!(", rolled back to release {release}"),
+            }
         ),
         "job" | "replica" | "managed" => text(result, "stage").to_owned(),
         _ => return String::new(),

@@ -116,7 +116,8 @@ pub fn needed(replicas: u32, unavailable: u32) -> u32 {
     replicas.saturating_sub(unavailable).max(1)
 }
 
-/// Returns true if enough replicas of the active release are ready. A service of no replicas never is (W12).
+/// Returns true if enough replicas are ready, of the active release and of the one that takes its place. A service of no
+/// replicas never is (W12).
 pub fn is_service_ready(replicas: u32, unavailable: u32, ready: u32) -> bool {
     ready >= needed(replicas, unavailable)
 }

@@ -201,16 +201,15 @@ impl Pass<'_> {
             }
             return;
         }
+        if rolled_back.is_some() {
+            self.tell("rolled_back", format!("release {wanted}"));
+        }
         self.aim_at(wanted);
     }
 
     fn rolled_back(&self, digest: &str) -> Option<u64> {
-        let operator = self.facts.spec.operator.as_ref()?;
-        let is_meant = operator.release > 0 && operator.file_release == *digest;
-        self.record
-            .release(operator.release)
-            .filter(|_| is_meant)
-            .map(|release| release.number)
+        let number = super::rolled_back(self.facts.spec, digest)?;
+        self.record.release(number).map(|release| release.number)
     }
 
     /// Stores the settings beside the program with its newest release, where they apply in place.
@@ -432,13 +431,18 @@ impl Pass<'_> {
     fn count(&mut self) {
         let record = &mut self.record;
         let bounds = self.facts.settings.bounds;
-        let number = |availability: Availability| {
+        let number = |release: Option<u64>, availability: Availability| {
             let of = self.facts.there.iter().map(|one| one.replica);
-            let found = of.filter(|one| (one.release, one.availability) == (record.active, availability));
+            let found = of.filter(|one| (Some(one.release), one.availability) == (release, availability));
             u32::try_from(found.count()).unwrap_or(u32::MAX)
         };
         let was = record.ready;
-        let (ready, completed) = (number(Availability::Ready), number(Availability::Completed));
+        let active = Some(record.active);
+        // While one release takes the place of another, copies of both serve.
+        let next = record.candidate.as_ref().map(|candidate| candidate.release);
+        let serving = [active, next].map(|release| number(release, Availability::Ready));
+        let ready = serving.into_iter().sum();
+        let completed = number(active, Availability::Completed);
         (record.ready, record.completed) = (ready, completed);
         let may_be_ready = bounds.replicas.saturating_sub(completed);
         record.is_over = completed > 0

@@ -171,6 +171,12 @@ impl ServiceReconciler {
     }
 }
 
+/// Returns the release to which a person rolled a service back, as long as its file has the program that it had then.
+pub fn rolled_back(spec: &ServiceSpec, digest: &str) -> Option<u64> {
+    let operator = spec.operator.as_ref()?;
+    (operator.release > 0 && operator.file_release == digest).then_some(operator.release)
+}
+
 /// Returns the number of wanted replicas: from the file, unless a person scaled the service since. Capped, since a
 /// catalog of an earlier version may exceed the limit.
 fn wanted_replicas(spec: &ServiceSpec) -> u32 {

@@ -130,7 +130,7 @@ pub struct ServiceRecord {
     /// True if so many replicas have completed that the service can't become ready.
     #[serde(default)]
     pub is_over: bool,
-    /// Number of ready replicas of the active release.
+    /// Number of ready replicas of the active release, and of the one that takes its place.
     pub ready: u32,
     /// Ports of the ready replicas, by name.
     pub ports: BTreeMap<String, Vec<u16>>,

@@ -5,10 +5,10 @@ use watershed_api::documents::{HistoryTransition, ResourceName, RunDocument, Tim
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
 use watershed_core::{Attempts, Row, Timestamp};
-use watershed_workloads::Transition;
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::replica::{self, LastExit, ReplicaRecord, ReplicaSpec, Stage};
 use watershed_workloads::service::{self, ServiceRecord};
+use watershed_workloads::{Program, Service, Transition};
 
 use crate::report::Entry;
 use crate::report::copies::Copies;
@@ -18,7 +18,7 @@ use crate::report::run_id;
 pub(super) fn result(row: &Row) -> Option<Value> {
     match row.kind.as_str() {
         job::KIND => state::<JobRecord>(row).map(|record| job_state(&record)),
-        service::KIND => state::<ServiceRecord>(row).map(|record| service_state(&record)),
+        service::KIND => state::<ServiceRecord>(row).map(|record| service_state(row, &record)),
         replica::KIND => {
             let spec = Resource::spec_of::<ReplicaSpec>(row).ok()?;
             Some(replica_state(&spec, &state(row)?))
@@ -134,12 +134,18 @@ fn job_state(record: &JobRecord) -> Value {
     })
 }
 
-fn service_state(record: &ServiceRecord) -> Value {
+fn service_state(row: &Row, record: &ServiceRecord) -> Value {
     let active = record.release(record.active);
+    let rolled_back = Resource::spec_of::<Service>(row).ok().and_then(|Service(spec)| {
+        let program = spec.program.clone().unwrap_or_default();
+        let digest = Program::from_spec(&program, &spec.variables).digest();
+        service::rolled_back(&spec, &digest)
+    });
     json!({
         "stage": record.stage(),
         "release": record.active,
         "released_at": active.map(|release| time(release.at)),
+        "rolled_back_to": rolled_back,
         "candidate": record.candidate.as_ref().map(|candidate| candidate.release),
         "replicas_wanted": record.replicas,
         "replicas_ready": record.ready,
