@@ -19,10 +19,13 @@ const FILTER: &str = "WATERSHED_LOG";
 pub(super) fn begin(shared: &Shared, runtime: &Runtime, traces: Option<&Traces>) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
-        // A full disk is told by the command, with the room that is missing. What belongs to nothing, and a guess that
-        // is another, is told by nobody else.
-        (false, 0 | 1) => {
-            "error,watershed_controller::room=off,watershed::orphans=warn,watershed::guesses=warn"
+        // A full disk is told by the command, with the room that is missing. What belongs to nothing, a guess that is
+        // another, and what fails in a service is told by nobody else.
+        (false, 0) => {
+            "error,watershed_controller::room=off,watershed::orphans=warn,watershed::guesses=warn,watershed::runs=warn"
+        }
+        (false, 1) => {
+            "error,watershed_controller::room=off,watershed::orphans=warn,watershed::guesses=warn,watershed::runs=info"
         }
         (false, 2) => "info",
         (false, _) => "debug",

@@ -23,7 +23,7 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use watershed::http::{Bearers, ExportLinks, Service, State, Tokens};
-use watershed::program::{Stop, chain, forget_early_end, state_problem};
+use watershed::program::{Stop, chain, forget_early_end, log_runs, state_problem};
 use watershed::{Files, Instance, MemoryShare, Options, Runtime, Slots};
 use watershed_api::{Code, Exit, Problem};
 use watershed_callers::state::StateError;
@@ -63,6 +63,9 @@ pub(super) fn serve(console: &mut Console, shared: &Shared, args: &Serve) -> Res
         None => return Ok(Exit::Usage),
     };
     if args.check {
+        if checked.has_warnings {
+            return Ok(Exit::Converged);
+        }
         note_check(console, file, checked.instances.len());
         return Ok(Exit::Converged);
     }
@@ -200,6 +203,8 @@ fn state_failure(folder: &Path, error: StateError) -> Failure {
 /// Refuses options that apply to a single project.
 fn refuse_options_of_one(shared: &Shared) -> Result<(), Failure> {
     let given = [
+        (shared.dir.is_some(), "--project", "project"),
+        (shared.environment != "dev", "--environment", "environment"),
         (!shared.variables.is_empty(), "--env", "env_file"),
         (shared.state_dir.is_some(), "--state-dir", "project"),
         (shared.sandbox, "--sandbox", "trust"),
@@ -552,6 +557,10 @@ impl Keeper {
             async move { instance.share_file().await }
         });
         let mut frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(instance)));
+        let logging = tokio::spawn({
+            let instance = Arc::clone(instance);
+            async move { log_runs(&instance).await }
+        });
         let why = tokio::select! {
             biased;
             () = self.closing.cancelled() => None,
@@ -563,7 +572,7 @@ impl Keeper {
             self.service
                 .put_failed(&self.name, Problem::new(Code::Unavailable, why));
         }
-        for beside in [sharing, frugal] {
+        for beside in [sharing, logging, frugal] {
             beside.abort();
             if !beside.is_finished() {
                 // It holds the instance, and with that the state folder.

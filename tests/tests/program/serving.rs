@@ -190,6 +190,42 @@ const PROJECTS: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn what_fails_in_a_service_is_logged_and_folders_without_a_project_are_warned_of() {
+    let project = Sandbox::with(PROJECTS);
+    close(&project.path().join("secrets.env"), 0o600);
+    let check = project.call(&["serve", "-c", "server.yaml", "--check"]);
+    assert_eq!(check.code, Some(0), "{}", check.stderr);
+    assert!(
+        check.stderr.contains("gone`: it has no `watershed.yaml`"),
+        "{}",
+        check.stderr
+    );
+    for option in ["--project=one", "--environment=prod"] {
+        let said = project.call(&["serve", "-c", "server.yaml", option]);
+        assert_eq!(said.code, Some(2), "{option}: {}", said.stderr);
+    }
+    let mut service = Serving::begin(
+        &project,
+        &["serve", "-c", "server.yaml", "--log-format=json", "-v"],
+    );
+    let log = |service: &mut Serving, text: &str| -> Value {
+        serde_json::from_str(&service.line(text)).expect("a line of the log")
+    };
+    let failed = log(&mut service, "unknown-table");
+    let field = |line: &Value, name: &str| line["fields"][name].clone();
+    assert_eq!(
+        (&failed["level"], field(&failed, "project")),
+        (&"WARN".into(), "two".into())
+    );
+    assert_eq!(field(&failed, "resource"), "model/b");
+    let (_, _, page) = service.ask("GET", "/data/metrics", "");
+    assert!(page.contains("watershed_up{instance=\"gone\"} 0"), "{page}");
+    project.write("two/models/b.sql", "SELECT 1 AS x\n");
+    let mended = log(&mut service, "\"model/b\"");
+    assert_eq!(field(&mended, "work"), "built");
+}
+
+#[test]
 fn s_api31_a_folder_that_can_not_be_opened_costs_itself_alone() {
     let project = Sandbox::with(PROJECTS);
     close(&project.path().join("secrets.env"), 0o600);

@@ -155,6 +155,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// Returns true if the run changed what is there of outputs.
+    pub fn changes_outputs(self) -> bool {
+        matches!(self, Self::Built | Self::Restored | Self::Renamed | Self::Dropped)
+    }
+
     /// Returns the name in documents, such as `built`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ use watershed_api::http::DiagnosticsDocument;
 use watershed_callers::Token;
 use watershed_compilers::configuration::{self, Configuration, Instance, Placed, Trust};
 use watershed_compilers::diagnostics::{Colour, draw};
-use watershed_compilers::{Code, Diagnostic};
+use watershed_compilers::{Code, Diagnostic, Severity};
 use watershed_drivers::{objects::Prefix, regular};
 use watershed_outputs::secrets::Secrets;
 use watershed_outside::http::{Destination, Egress};
@@ -48,6 +48,8 @@ pub(super) struct Checked {
     /// People who sign in; none without a provider and a proxy's header.
     pub(super) people: Option<people::Checked>,
     pub(super) instances: Vec<Served>,
+    /// True if something was found that a service can begin with all the same.
+    pub(super) has_warnings: bool,
 }
 
 /// A project to serve as an instance.
@@ -93,15 +95,19 @@ pub(super) fn check(
         hint: None,
     })?;
     let mut reading = Reading::new(file);
-    let checked = reading.read(&bytes);
+    let mut checked = reading.read(&bytes);
+    let found = reading.found.iter().chain(&reading.found_in_variables);
+    let is_usable = !found.into_iter().any(|found| found.severity == Severity::Error);
+    if is_asked && is_usable {
+        reading.look_for_projects(&configuration::read(&file.display().to_string(), &bytes).0);
+    }
     let (mut found, of_variables) = (reading.found, reading.found_in_variables);
     found.sort();
-    let is_usable = !found
-        .iter()
-        .chain(&of_variables)
-        .any(|found| found.severity == watershed_compilers::Severity::Error);
     if is_asked || !found.is_empty() || !of_variables.is_empty() {
         tell(console, &found, &of_variables, &bytes, format)?;
+    }
+    if let Some(checked) = &mut checked {
+        checked.has_warnings = !found.is_empty();
     }
     Ok(checked.filter(|_| is_usable))
 }
@@ -240,7 +246,28 @@ impl<'f> Reading<'f> {
             egress: egress(&read.egress),
             people: people.filter(people::Checked::is_any),
             instances,
+            has_warnings: false,
         })
+    }
+
+    /// Warns of folders without a project. A service begins without them, and opens them once they are there.
+    fn look_for_projects(&mut self, read: &Configuration) {
+        for (name, instance) in &read.instances {
+            let folder = self.folder_of(name, instance, read);
+            if matches!(instance.files, configuration::Files::Git(_)) || crate::project::is_project(&folder) {
+                continue;
+            }
+            let message = format!("no project in `{}`: it has no `watershed.yaml`", folder.display());
+            self.mistake(
+                instance.place(),
+                Code::Unreadable,
+                message,
+                "correct the path, or write the project there: the service looks every few seconds",
+            );
+            if let Some(found) = self.found.last_mut() {
+                found.severity = Severity::Warning;
+            }
+        }
     }
 
     pub(super) fn mistake(&mut self, place: &Placed, code: Code, message: String, hint: &str) {

@@ -4,6 +4,7 @@ use watershed_api::{Code, Problem};
 use watershed_controller::stats::Page;
 
 use super::service::Service;
+use crate::report::metrics::UP;
 use crate::service::ops::stats::add_numbers;
 
 /// Reads the query of the page: true for families of single resources too.
@@ -26,8 +27,12 @@ pub(super) fn asks_for_resources(query: Option<&str>) -> Result<bool, Problem> {
 pub(super) async fn instances(service: &Service, has_resources: bool) -> String {
     let mut page = Page::default();
     for (name, _) in service.all() {
-        // An instance that is about to close has no numbers.
-        let Ok(open) = service.find(&name) else { continue };
+        let Ok(open) = service.find(&name) else {
+            // Whose project can't be opened has this number alone.
+            page.set_labels(&[("instance", &name)]);
+            page.gauge("up", UP, 0);
+            continue;
+        };
         let instance = &open.instance;
         let readers = instance.slots.readers();
         page.set_labels(&[("instance", &name)]);

@@ -42,6 +42,7 @@ mod problem;
 mod progress;
 mod refresh;
 mod retry;
+pub(crate) mod run_log;
 mod runtime;
 mod settle;
 mod sharing;

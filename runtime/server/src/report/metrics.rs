@@ -50,10 +50,13 @@ pub(crate) fn page(
     page.into_text()
 }
 
+/// The help of the metric `up`.
+pub(crate) const UP: &str = "Whether a process runs the project.";
+
 /// Writes the metrics of a catalog.
 pub(crate) fn catalog(page: &mut Page, stats: &Stats, source: Source, last_success: Option<Time>) {
     let up = matches!(source, Source::Process { .. });
-    page.gauge("up", "Whether a process runs the project.", u64::from(up));
+    page.gauge("up", UP, u64::from(up));
     if let Some(at) = last_success {
         let help = "Time when the project was last up to date without a mistake.";
         page.seconds("last_success_timestamp_seconds", help, micros(at.millis()));
