@@ -1,6 +1,7 @@
 //! The location of a command's project, with its state folder.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use watershed_api::Exit;
@@ -86,6 +87,12 @@ fn named(folder: &Path) -> Result<PathBuf, Failure> {
         })?;
     if is_project(&root) {
         return Ok(root);
+    }
+    // To whom the folder is closed it is not one without a project.
+    if let Err(error) = root.join(MANIFESTS[0]).try_exists()
+        && error.kind() == ErrorKind::PermissionDenied
+    {
+        return Err(unreadable(folder, error));
     }
     if root.is_file() {
         let failure = Failure::usage(format!(

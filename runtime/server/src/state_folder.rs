@@ -168,9 +168,10 @@ impl StateFolder {
         }
     }
 
-    /// Returns true if the environment's folder has a catalog.
+    /// Returns true if the environment's folder has a catalog, or if this user may not know: to whom the folder is closed
+    /// the project is not one that was never built.
     pub fn exists(&self) -> bool {
-        self.catalog().exists()
+        self.catalog().try_exists().unwrap_or(true)
     }
 
     /// Creates the environment's folder, empty.
@@ -376,6 +377,16 @@ mod tests {
 
     fn folder(temp: &tempfile::TempDir) -> StateFolder {
         StateFolder::new(temp.path().join(STATE_FOLDER), "dev").unwrap()
+    }
+
+    #[test]
+    fn a_folder_that_nobody_can_look_into_is_not_one_that_is_not_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = folder(&temp);
+        assert!(!state.exists());
+        // A link to itself is refused by the system whoever asks.
+        std::os::unix::fs::symlink(state.root(), state.root()).unwrap();
+        assert!(state.exists());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use watershed_api::{Code, Problem};
 use watershed_controller::store::StoreError;
 
+use super::problem::damaged;
+
 /// Reads the catalog on a thread of its own, as its futures can't change threads.
 pub(crate) async fn look<T: Send + 'static>(
     look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
@@ -26,7 +28,7 @@ pub(crate) fn unreadable(error: StoreError) -> Problem {
     };
     let refusal = Problem::new(code, crate::chain(&error));
     match error {
-        _ if error.is_damage() => refusal.hint("nothing was touched; move the folder away and run again"),
+        _ if error.is_damage() => refusal.hint(damaged()),
         StoreError::Older { .. } => refusal.hint("`watershed run` brings it up to date, and keeps a copy"),
         StoreError::Newer { .. } => refusal.hint("use the newer version of watershed; nothing was touched"),
         _ => refusal,

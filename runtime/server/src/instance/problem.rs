@@ -1,5 +1,6 @@
 //! Conversion of errors to problems: of opening, closing and using an instance.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use watershed_api::documents::{EndedEarly, Time};
@@ -14,9 +15,6 @@ use super::{CloseError, OpenError};
 use crate::state_folder::ended_early;
 use crate::{chain, state_folder};
 
-/// The hint for a catalog that contradicts itself.
-const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
-
 /// Converts the error of an instance that can't be opened; its state lies in `folder`.
 pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
     match error {
@@ -26,7 +24,7 @@ pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
         }
         OpenError::Full(_) => no_room(folder),
         OpenError::Start(StartError::Catalog { .. }) => {
-            Problem::new(Code::StateUnreadable, chain(&error)).hint(DAMAGED)
+            Problem::new(Code::StateUnreadable, chain(&error)).hint(damaged())
         }
         OpenError::Engine(error) => {
             let code = match error {
@@ -54,7 +52,7 @@ fn store_problem(error: &StoreError, folder: &Path) -> Problem {
         return no_room(folder);
     }
     match error {
-        error if error.is_damage() => Problem::new(Code::StateUnreadable, chain(error)).hint(DAMAGED),
+        error if error.is_damage() => Problem::new(Code::StateUnreadable, chain(error)).hint(damaged()),
         StoreError::Newer { .. } => Problem::new(Code::StateUnreadable, chain(error))
             .hint("use the newer version of watershed; nothing was touched"),
         error => Problem::new(Code::Unavailable, chain(error)),
@@ -65,6 +63,14 @@ fn store_problem(error: &StoreError, folder: &Path) -> Problem {
 pub fn state_problem(error: &state_folder::Error) -> Problem {
     match error {
         state_folder::Error::Environment(_) => Problem::new(Code::BadArgument, chain(error)),
+        state_folder::Error::Write { source, .. } | state_folder::Error::Lock { source, .. }
+            if source.kind() == ErrorKind::PermissionDenied =>
+        {
+            Problem::new(Code::Unavailable, chain(error)).hint(format!(
+                "run the command as the user who owns the folder; {} keeps a state of your own",
+                hint::option("state-dir", "DIR")
+            ))
+        }
         _ => Problem::new(Code::Unavailable, chain(error)).hint(format!(
             "{} keeps state somewhere else",
             hint::option("state-dir", "DIR")
@@ -78,6 +84,15 @@ pub fn close_problem(error: &CloseError, folder: &Path) -> Problem {
         CloseError::Controller(ShutdownError::StoreFull { .. }) => no_room(folder),
         error => Problem::new(Code::Unavailable, chain(error)),
     }
+}
+
+/// Returns the hint for a catalog that contradicts itself.
+pub(super) fn damaged() -> String {
+    format!(
+        "nothing was touched; {} sets aside what is damaged, and {} builds it anew",
+        hint::operation_with("doctor", [], &[("repair", "")]),
+        hint::operation("run", [])
+    )
 }
 
 /// Returns the problem of a full disk, and leaves a note in the state folder that this process ends because of it.
