@@ -32,13 +32,13 @@ use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
 use watershed_delivery::crash;
 use watershed_outputs::failure;
 use watershed_proto::AlertSpec;
-use watershed_resolvers::{Until, status};
+use watershed_resolvers::{Resources as _, Until, status};
 
 use crate::{
     dispatch,
     intervals::Cut,
     messages::Proto,
-    model::schedule,
+    model::{freshness, schedule},
     surroundings::{Seen, Surroundings, failed_ref, instant, keys, watermark},
 };
 use news::Circumstances;
@@ -140,6 +140,8 @@ impl Pass<'_> {
             Some(reported) => question::hash(reported.as_bytes()),
             None => question::versions(context.refs()),
         };
+        // Rows get too old without a run of anything.
+        let looks = reported.as_ref().and_then(|_| self.next_bound());
         let asked = context.refreshes();
         let refreshes = asked.plain.saturating_add(asked.full);
         let snoozed_until = snooze::end(&context.row().labels, now).filter(|until| *until > now);
@@ -164,7 +166,7 @@ impl Pass<'_> {
             if !unchanged {
                 self.store().await?;
             }
-            return self.outcome(schedule.as_ref(), Work::None);
+            return self.outcome(schedule.as_ref(), looks, Work::None);
         };
         if changes.question {
             self.tell(spec);
@@ -185,7 +187,7 @@ impl Pass<'_> {
                 // What it reads is where it was.
                 if !is_again && !is_new && !is_unfinished {
                     self.store().await?;
-                    return self.outcome(schedule.as_ref(), Work::None);
+                    return self.outcome(schedule.as_ref(), looks, Work::None);
                 }
                 if spec.watermark_inherit && moment.unasked.is_none() {
                     self.record.watermark = Some(moment.at);
@@ -194,13 +196,21 @@ impl Pass<'_> {
             }
         }
         self.hand_over().await?;
-        self.outcome(schedule.as_ref(), Work::Checked)
+        self.outcome(schedule.as_ref(), looks, Work::Checked)
     }
 
     /// Returns a report about other resources, if the alert's query is about their status.
     fn reported(&self, spec: &AlertSpec) -> Option<String> {
-        let data = spec.data.as_ref()?;
-        status::reported(data, &self.seen(), &self.context.row().key())
+        let (data, seen) = (spec.data.as_ref()?, self.seen());
+        let views = self.alerts.surroundings.resolvers(&seen).views;
+        status::reported(data, &views, &self.context.row().key(), self.context.now())
+    }
+
+    /// Returns the time at which the rows of the next resource will be too old.
+    fn next_bound(&self) -> Option<Timestamp> {
+        let (rows, now) = (self.seen().rows(), self.context.now());
+        let bounds = rows.iter().filter_map(|row| freshness::next_bound(row, now));
+        bounds.min()
     }
 
     /// Restarts the schedule from now if it was edited or ran by a clock that was ahead. Returns true if the record
@@ -434,13 +444,19 @@ impl Pass<'_> {
             .map_err(|error| Error::transient("state", error.to_string()))
     }
 
-    /// Returns the outcome: failure if the query could not run, success even if it has rows.
-    fn outcome(&self, schedule: Option<&watershed_schedule::Schedule>, work: Work) -> Result<Outcome, Error> {
+    /// Returns the outcome: failure if the query could not run, success even if it has rows. `looks` is the time at which
+    /// what it reports may be another.
+    fn outcome(
+        &self,
+        schedule: Option<&watershed_schedule::Schedule>,
+        looks: Option<Timestamp>,
+        work: Work,
+    ) -> Result<Outcome, Error> {
         let next = policy::next(schedule, self.record.mark, self.context.now());
-        let next = match (next, self.record.snoozed_until) {
-            (Some(next), Some(until)) => Some(next.min(until)),
-            (one, other) => one.or(other),
-        };
+        let next = [next, self.record.snoozed_until, looks]
+            .into_iter()
+            .flatten()
+            .min();
         let last = self.record.history.first();
         if let Some(last) = last.filter(|last| last.verdict == Verdict::Error) {
             return Err(Error {

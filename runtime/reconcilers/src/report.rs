@@ -179,8 +179,9 @@ impl Pass<'_> {
 
     /// Returns a report about other resources, if the query is about their status.
     fn reported(&self, spec: &ReportSpec) -> Option<String> {
-        let data = spec.data.as_ref()?;
-        status::reported(data, &self.seen(), &self.context.row().key())
+        let (data, seen) = (spec.data.as_ref()?, self.seen());
+        let views = self.reports.surroundings.resolvers(&seen).views;
+        status::reported(data, &views, &self.context.row().key(), self.context.now())
     }
 
     /// Restarts the schedule from now if it was edited or ran by a clock that was ahead. Returns the time from which

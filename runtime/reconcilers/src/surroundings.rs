@@ -16,6 +16,7 @@ use watershed_resolvers::{
 
 use crate::links::Links;
 use crate::metrics_view;
+use crate::model::freshness;
 
 /// The parts of a project that alerts and reports use.
 #[derive(Clone)]
@@ -42,6 +43,7 @@ impl Surroundings {
                 environment: &self.environment,
                 resources,
                 conditions: Arc::clone(&self.conditions),
+                stale: freshness::stale,
             },
             root: &self.root,
             sandbox: self.outputs.sandbox(),

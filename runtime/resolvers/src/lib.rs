@@ -52,7 +52,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use watershed_compilers::{RenderError, Scope, render_rule, render_text};
-use watershed_core::Key;
+use watershed_core::{Key, Timestamp as At};
 use watershed_drivers::olap::Query as Statement;
 use watershed_metrics::Query;
 use watershed_metrics::jiff::Timestamp;
@@ -260,8 +260,8 @@ impl Resolvers<'_> {
                 self.planned(ask, &query).await
             }
             status::RESOLVER => {
-                let rows = self.views.resources.rows();
-                let sql = status::statement(&rows, ask.own, status::only_errors(ask.data));
+                let only_errors = status::only_errors(ask.data);
+                let sql = status::statement(&self.views, ask.own, only_errors, At(ask.now.as_millisecond()));
                 Ok(Prepared::Plain(sql))
             }
             "glob" => Ok(Prepared::Plain(files::statement(self, properties, &scope)?)),

@@ -16,7 +16,7 @@ use super::answer::{self, Answer, Heading};
 use super::cache::{self, Cache, Keeping, Read, Reading};
 pub use super::error::{MOST_ROWS, MetricsError};
 use super::front::Front;
-use super::resources::Resources;
+use super::resources::{Resources, Staleness};
 use super::until::Until;
 use super::viewer::{Rules, Viewer};
 use watershed_core::Key;
@@ -52,6 +52,8 @@ pub struct Views<'a> {
     pub resources: &'a dyn Resources,
     /// Evaluator of conditions in security rules.
     pub conditions: Arc<dyn Conditions>,
+    /// Test of a resource's rows for their age.
+    pub stale: Staleness,
 }
 
 /// A query of a metrics view, with the viewer and time.

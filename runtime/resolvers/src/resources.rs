@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use watershed_controller::{Handle, Select};
-use watershed_core::{Key, Row};
+use watershed_core::{Key, Row, Timestamp};
+
+/// Tells why a resource's rows count as too old at a time; none while they are fresh enough. The text changes only when
+/// the limit does.
+pub type Staleness = fn(&Row, Timestamp) -> Option<String>;
 
 /// The resources of a project.
 pub trait Resources: Send + Sync {

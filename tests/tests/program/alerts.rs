@@ -158,6 +158,12 @@ fn what_was_refused_for_good_is_sent_by_retry() {
         panic!("one message is dead: {status}");
     };
     assert_eq!(dead["error"]["code"], "delivery-failed");
+    assert!(
+        dead["next_run_at"].is_null(),
+        "nothing sends it again by itself: {dead}"
+    );
+    let glance = || project.call(&["status"]).stdout;
+    assert!(glance().contains("fail, 1 message not delivered"), "{}", glance());
     for command in [&["status", "--all"][..], &["run", "--all"]] {
         let said = project.call(command);
         assert_eq!(said.code, Some(0), "no command fails for it: {}", said.stdout);
@@ -167,6 +173,7 @@ fn what_was_refused_for_good_is_sent_by_retry() {
     let said = project.call(&["retry", &name]);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
     assert_eq!(receiver.titles(), ["Late departures: 1 row"]);
+    assert!(glance().contains("fail, told "), "{}", glance());
 }
 
 /// Events and counters tell of evaluations, and of messages that arrived or were given up.

@@ -206,6 +206,9 @@ fn a_full_disk_is_the_reason_that_is_told_afterwards() {
         let said = sandbox.call(command);
         assert!(said.stdout.contains(reason), "{command:?}: {said:?}");
     }
+    let status = sandbox.call(&["status"]);
+    assert_eq!(status.code, Some(3), "{status:?}");
+    assert!(status.stdout.contains(reason), "{status:?}");
     let history = sandbox.call(&["history", "--json"]).json();
     let message = history["ended_early"]["message"].as_str();
     assert!(
@@ -214,6 +217,7 @@ fn a_full_disk_is_the_reason_that_is_told_afterwards() {
     );
     disk.grow();
     sandbox.expect_run(0, "with room again");
+    assert_eq!(sandbox.call(&["status"]).code, Some(0));
     for command in [&["explain", "huge"][..], &["history"]] {
         let said = sandbox.call(command);
         assert!(!said.stdout.contains(reason), "{command:?}: {said:?}");

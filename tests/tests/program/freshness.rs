@@ -34,6 +34,39 @@ fn rows_past_their_age_are_stale_and_block_nobody() {
 }
 
 #[test]
+fn rows_past_their_age_are_explained_and_alerted_on() {
+    let project = project("{error: 2s}");
+    project.write(
+        "alerts/health.yaml",
+        "type: alert\ndata: {resource_status: {where_error: true}}\nnotify: {file: outbox}\n",
+    );
+    project.write(
+        "connectors/outbox.yaml",
+        "type: connector\ndriver: file\npath: outbox\n",
+    );
+    let mut start = Going::settled(&project);
+    let verdict = || {
+        let status = project.call(&["status", "--json"]).json();
+        let resources = status["resources"].as_array().expect("a list").clone();
+        let mut named = resources.into_iter().filter(|one| one["name"] == "health");
+        named.next().expect("the alert")["result"]["verdict"].clone()
+    };
+    // Nothing is built when rows get too old, and the alert is looked at all the same.
+    while verdict() != "fail" {
+        start.round();
+    }
+    start.stop();
+    let explained = project.call(&["explain", "a"]);
+    assert!(
+        explained.stdout.contains("and are stale after 2s"),
+        "{}",
+        explained.stdout
+    );
+    let all = project.call(&["explain", "--json"]).json();
+    assert_eq!(all["causes"][0]["code"], "stale");
+}
+
+#[test]
 fn rows_past_the_first_age_are_a_warning() {
     let project = project("{warn: 0s, error: 24h}");
     let said = project.call(&["run"]);
@@ -58,6 +91,16 @@ fn a_program_that_goes_on_tells_when_rows_pass_their_age() {
     let round = start.round();
     assert_eq!(round.told("diagnostic"), ["stale models/a.yaml:4"]);
     assert_eq!(round.exit_code(), Some(1));
+    project.write("models/c.sql", "SELECT 1 AS x\n");
+    loop {
+        let round = start.round();
+        for kind in ["fixed", "diagnostic"] {
+            assert_eq!(round.told(kind), [""; 0], "they are as old as they were");
+        }
+        if round.done().split(' ').any(|done| done.starts_with("c:")) {
+            break;
+        }
+    }
     start.stop();
 }
 

@@ -153,7 +153,8 @@ pub enum Blocker {
     Next,
     /// The resource never ran, and no process runs the project.
     NeverRun,
-    /// The resource is known to be stale, and no process runs the project.
+    /// The rows of the resource are older than its file allows, or its last run was stopped and no process runs the
+    /// project.
     Stale,
     /// The resource is up to date, and no run is requested.
     Idle,

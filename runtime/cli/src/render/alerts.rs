@@ -3,7 +3,7 @@
 use serde_json::Value;
 use watershed_api::documents::{ResourceDocument, Time};
 
-use super::units::{ago, grouped};
+use super::units::{ago, count, grouped};
 
 /// Returns an alert, report or message in a few words; empty for other kinds.
 pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {
@@ -20,14 +20,27 @@ pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {
 
 fn alert(result: &Value, now: Time) -> String {
     let mut said = text(&result["verdict"]);
-    if let Some(at) = time(&result["told"]["at"]) {
-        said.push_str(&format!(", told {}", ago(at, now)));
+    match (undelivered(result), time(&result["told"]["at"])) {
+        (Some(undelivered), _) => said.push_str(&undelivered),
+        (None, Some(at)) => said.push_str(&format!(", told {}", ago(at, now))),
+        (None, None) => {}
     }
     let until = text(&result["snoozed_until"]);
     if !until.is_empty() {
         said.push_str(&format!(", snoozed until {until}"));
     }
     said
+}
+
+/// Returns what has not arrived of the last messages; none if all have.
+fn undelivered(result: &Value) -> Option<String> {
+    let number = |word: &str| result["undelivered"][word].as_u64().unwrap_or_default();
+    let messages = |number: u64| count(number, "message");
+    match (number("dead"), number("waiting")) {
+        (0, 0) => None,
+        (0, waiting) => Some(format!(", {} not delivered yet", messages(waiting))),
+        (dead, _) => Some(format!(", {} not delivered", messages(dead))),
+    }
 }
 
 fn report(result: &Value, now: Time) -> String {
@@ -39,10 +52,11 @@ fn report(result: &Value, now: Time) -> String {
         .as_u64()
         .map(|rows| format!("{} rows, ", grouped(rows)));
     format!(
-        "{}{}, {}",
+        "{}{}, {}{}",
         rows.unwrap_or_default(),
         text(&last["file"]),
-        ago(at, now)
+        ago(at, now),
+        undelivered(result).unwrap_or_default()
     )
 }
 
@@ -66,6 +80,9 @@ mod tests {
         let at = serde_json::to_value(Time::from_millis(1_709_299_880_000)).unwrap_or_default();
         let failed = json!({"verdict": "fail", "told": {"at": at}, "snoozed_until": null});
         assert_eq!(alert(&failed, now), "fail, told 2 min ago");
+        let refused =
+            json!({"verdict": "fail", "told": {"at": at}, "undelivered": {"waiting": 1, "dead": 2}});
+        assert_eq!(alert(&refused, now), "fail, 2 messages not delivered");
         let snoozed = json!({"verdict": "pass", "told": null, "snoozed_until": "2024-03-02T00:00:00Z"});
         assert_eq!(alert(&snoozed, now), "pass, snoozed until 2024-03-02T00:00:00Z");
         let made = json!({"history": [{"at": at, "rows": 1200, "file": "weekly.xlsx"}]});

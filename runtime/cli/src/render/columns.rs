@@ -3,6 +3,8 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use super::paragraph::paragraph;
+
 /// A cell of a table: text with its style, alignment and rules for cutting.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
@@ -23,6 +25,8 @@ enum Cut {
     Middle,
     /// Shortened at the end.
     End,
+    /// Written in lines below its row, since its end matters as much: the last cell of a row.
+    Below,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +76,14 @@ impl Cell {
         }
     }
 
+    /// Returns the cell with the rule that a text without room behind the other cells stands in lines below them.
+    pub(crate) fn below(self) -> Self {
+        Self {
+            cut: Cut::Below,
+            ..self
+        }
+    }
+
     pub(crate) fn width(&self) -> usize {
         self.text.width().max(self.least)
     }
@@ -91,9 +103,10 @@ impl Cell {
 
     /// Returns the width of the cell if cells with the rule `cut` are cut to `to` columns.
     fn narrowed(&self, cut: Cut, to: usize, least: Least) -> usize {
-        let text = match self.cut == cut {
-            true => self.text.width().min(to),
-            false => self.text.width(),
+        let text = match self.cut {
+            Cut::Below => 0,
+            own if own == cut => self.text.width().min(to),
+            _ => self.text.width(),
         };
         match least {
             Least::Left => text,
@@ -106,7 +119,7 @@ impl Cell {
         match self.cut {
             _ if self.text.width() <= most => self.text.clone(),
             Cut::Middle => shortened(&self.text, most),
-            Cut::Never | Cut::End => format!("{}…", cut(&self.text, most.saturating_sub(1))),
+            Cut::Never | Cut::End | Cut::Below => format!("{}…", cut(&self.text, most.saturating_sub(1))),
         }
     }
 
@@ -115,6 +128,9 @@ impl Cell {
         Self::left(text, Style::new())
     }
 }
+
+/// What stands before the lines below a row.
+const BELOW: &str = "    ";
 
 /// Largest width of a resource's name in a table, in columns.
 const LONGEST_NAME: usize = 48;
@@ -191,13 +207,14 @@ fn narrow(widths: &mut [usize], rows: &[Vec<Cell>], most: usize) {
     }
 }
 
-/// Renders rows as [`columns`] does, in lines of at most `width` columns if known: texts and names are cut first.
-pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> String {
-    let most = width.map_or(usize::MAX, usize::from);
+/// Renders rows as [`columns`] does, in lines of at most `terminal` columns if known: texts and names are cut first.
+pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], terminal: Option<u16>) -> String {
+    let most = terminal.map_or(usize::MAX, usize::from);
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let mut widths = vec![0; count];
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+        let counted = |cell: &&Cell| terminal.is_none() || cell.cut != Cut::Below;
+        for (width, cell) in widths.iter_mut().zip(row).filter(|(_, cell)| counted(cell)) {
             *width = (*width).max(cell.width());
         }
     }
@@ -213,6 +230,13 @@ pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> S
         let (mut gap, mut at) = (0, indent.width());
         for (number, (cell, width)) in row.iter().zip(&widths).enumerate().take(filled) {
             let left = most.saturating_sub(at + gap + 1);
+            if cell.cut == Cut::Below && cell.text.width() > left {
+                let below = format!("{indent}{BELOW}");
+                out.push('\n');
+                let lines = paragraph(&below, below.width(), &cell.text, cell.style, terminal);
+                out.push_str(lines.trim_end_matches('\n'));
+                break;
+            }
             if left == 0 {
                 break;
             }
@@ -239,6 +263,20 @@ pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_not_cut_stands_below_its_row_where_it_does_not_fit() {
+        let row = |error: &str| vec![Cell::plain("bad"), Cell::left(error, Style::new()).below()];
+        let rows = [
+            row("it failed"),
+            row("it failed for a reason that is long, and whose end matters"),
+        ];
+        assert_eq!(
+            fitting(" ", &rows, Some(44)),
+            " bad  it failed\n bad\n     it failed for a reason that is long,\n     and whose end matters\n"
+        );
+        assert_eq!(fitting("", &rows[1..], None).lines().count(), 1);
+    }
 
     #[test]
     fn lines_are_cut_at_the_edge_of_a_terminal() {

@@ -95,6 +95,12 @@ pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width:
         ));
     }
     out.push_str(&verdict(document));
+    // What is at no place in a file is told by nobody else.
+    for found in document.diagnostics.iter().filter(|found| found.path.is_empty()) {
+        out.push_str(&format!("{BAD}✗{BAD:#} {}\n", found.message));
+        let hint = found.hint.as_ref().map(|hint| format!("  hint: {hint}\n"));
+        out.extend(hint);
+    }
     if document.resources.iter().any(programs::is_last_known) {
         let word = programs::LAST_KNOWN;
         out.push_str(&format!("{DIM}jobs and services: {word}{DIM:#}\n"));
@@ -146,9 +152,9 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
         (Phase::Idle, Some(run)) => last_run(run, now),
     };
     let about = match (&resource.error, output_kind(resource)) {
-        (Some(error), _) => Cell::left(first_line(&error.message), BAD),
+        (Some(error), _) => Cell::left(first_line(&error.message), BAD).below(),
         (None, _) if resource.unready.is_some() => {
-            Cell::left(resource.unready.clone().unwrap_or_default(), WARN)
+            Cell::left(resource.unready.clone().unwrap_or_default(), WARN).below()
         }
         (None, kind) => {
             let tests = data_tests::summary(&data_tests::counts(resource)).unwrap_or_default();
@@ -329,7 +335,7 @@ fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
         Cell::name(name),
         Cell::right(duration(run.duration_ms), Style::new()),
         Cell::left(why, DIM),
-        Cell::left(error, BAD),
+        Cell::left(error, BAD).below(),
     ]
 }
 

@@ -46,7 +46,7 @@ pub async fn evaluate(
     question::check(&spec)?;
     // The failures of what it reports are what it is about.
     let data = spec.data.as_ref();
-    let reported = data.and_then(|data| status::reported(data, resolvers.views.resources, &row.key()));
+    let reported = data.and_then(|data| status::reported(data, &resolvers.views, &row.key(), at));
     let failed = failed_ref_of(row, resolvers.views.resources).filter(|_| reported.is_none());
     let inherits = spec.watermark_inherit && at == now && failed.is_none();
     let watermark = match inherits {

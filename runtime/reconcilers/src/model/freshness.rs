@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use watershed_core::{Row, Timestamp};
+use watershed_metrics::jiff::SignedDuration;
 use watershed_proto::{Freshness, Message, ModelSpecGlance, ModelState, Spot};
 
 use super::{
@@ -42,6 +43,14 @@ pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
         is_stale: error.is_some(),
         at: freshness.at.unwrap_or(Spot { line: 1, column: 1 }),
     })
+}
+
+/// Tells that a resource's rows are older than the limit of an error; none if they are not.
+#[must_use]
+pub fn stale(row: &Row, now: Timestamp) -> Option<String> {
+    let old = old(row, now).filter(|old| old.is_stale)?;
+    let bound = SignedDuration::try_from(old.bound).unwrap_or(SignedDuration::MAX);
+    Some(format!("the rows are stale: they came more than {bound:#} ago"))
 }
 
 /// Returns the time when a resource's rows will exceed the next age limit; none without limits or if the last one is

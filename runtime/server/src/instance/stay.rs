@@ -12,6 +12,7 @@ use super::stop::{Control, Stop, asked};
 use super::wish::Wish;
 use crate::out::Out;
 use crate::report::difference::Declarations;
+use crate::report::freshness;
 use crate::report::problems::{ReportedProblems, problems};
 use crate::socket::Replies;
 
@@ -161,10 +162,15 @@ impl Problems {
 
 fn identity(found: &Diagnostic) -> Identity {
     let resource = found.resource.as_ref().map(ToString::to_string);
+    let message = match found.code == freshness::CODE {
+        // It tells the age, which is another at each look.
+        true => String::new(),
+        false => found.message.clone(),
+    };
     (
         found.path.clone(),
         found.code.clone(),
-        found.message.clone(),
+        message,
         resource.unwrap_or_default(),
     )
 }

@@ -5,8 +5,8 @@ mod retries;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use watershed_api::documents::{
-    Blocker, Diagnostic, ExplainDocument, Explained, Health, ResourceError, ResourceName, RootCause, Time,
-    Work,
+    Blocker, Diagnostic, ExplainDocument, Explained, Health, ResourceError, ResourceName, RootCause,
+    Severity, Time, Work,
 };
 use watershed_core::{Explanation, Key, RetryPolicy, Settled, Stage, Subject, Uid};
 use watershed_workloads::service::{self, Trouble};
@@ -14,7 +14,7 @@ use watershed_workloads::service::{self, Trouble};
 use super::document::{Project, findings};
 use super::health::{HealthReport, ResourceHealth};
 use super::hints::nearest;
-use super::{Entry, Hidden, next_run, resource};
+use super::{Entry, Hidden, freshness, next_run, resource};
 
 /// Most causes in one answer: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
@@ -162,6 +162,7 @@ impl<'a> Inquiry<'a> {
                 (Stage::Settled(Settled::Abandoned { .. } | Settled::Cancelled), _) => true,
                 (_, Health::Failed | Health::Paused) => true,
                 (_, Health::Unready) => resource_health.blocked_by.is_empty(),
+                (_, Health::Stale) if stale_rows(entry).is_some() => true,
                 // One stands for all that nobody has run yet.
                 (_, Health::NeverBuilt | Health::Stale) if self.life == Life::AtRest => {
                     !std::mem::replace(&mut never_run, true)
@@ -372,22 +373,27 @@ impl<'a> Inquiry<'a> {
             true => self.next_start(entry),
             false => entry.row.next_reconcile.map(|at| Time::from_millis(at.0)),
         };
-        let cause = match (health, self.life) {
-            (Some(Health::NeverBuilt), Life::AtRest) => self
+        let old_rows = stale_rows(entry).filter(|_| health == Some(Health::Stale));
+        let cause = match (health, self.life, old_rows) {
+            (_, _, Some(old)) => RootCause {
+                hint: old.hint,
+                ..self.plain(Blocker::Stale, &id, old.message)
+            },
+            (Some(Health::NeverBuilt), Life::AtRest, _) => self
                 .plain(
                     Blocker::NeverRun,
                     &id,
                     "it was never run, and the project is not running",
                 )
                 .hint("`watershed run` builds it"),
-            (Some(Health::Stale), Life::AtRest) => self
+            (Some(Health::Stale), Life::AtRest, _) => self
                 .plain(
                     Blocker::Stale,
                     &id,
                     "its last run was stopped, and the project is not running",
                 )
                 .hint("`watershed run` brings it up to date"),
-            (Some(Health::Unready), _) => {
+            (Some(Health::Unready), ..) => {
                 let why = entry.row.unready.as_deref().unwrap_or("it can't be used yet");
                 self.plain(Blocker::Unready, &id, why)
             }
@@ -447,6 +453,11 @@ impl<'a> Inquiry<'a> {
             keeps_back: self.kept_back.get(id).copied().unwrap_or_default(),
         }
     }
+}
+
+/// Returns the finding that the rows of a resource are too old; none if they are not.
+fn stale_rows(entry: &Entry) -> Option<Diagnostic> {
+    freshness::finding(&entry.row).filter(|old| old.severity == Severity::Error)
 }
 
 fn is_moving(entry: &Entry) -> bool {

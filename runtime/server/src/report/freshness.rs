@@ -7,6 +7,9 @@ use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::{model::freshness, places};
 
+/// The code of the finding.
+pub(crate) const CODE: &str = "stale";
+
 /// Returns true if the resource's rows are older than the age that counts as an error.
 pub(super) fn is_stale(row: &Row, now: Timestamp) -> bool {
     freshness::old(row, now).is_some_and(|old| old.is_stale)
@@ -25,7 +28,7 @@ pub(super) fn finding(row: &Row) -> Option<Diagnostic> {
     };
     Some(Diagnostic {
         severity,
-        code: "stale".to_owned(),
+        code: CODE.to_owned(),
         path: places::yaml(&row.paths).to_owned(),
         line: old.at.line,
         column: old.at.column,

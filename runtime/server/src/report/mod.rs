@@ -26,7 +26,7 @@ pub(crate) mod data_tests;
 pub(crate) mod difference;
 pub(crate) mod document;
 pub(crate) mod explain;
-mod freshness;
+pub(crate) mod freshness;
 pub(crate) mod health;
 pub(crate) mod hints;
 pub(crate) mod kinds;

@@ -8,6 +8,10 @@ use watershed_reconcilers::model::due;
 
 /// Returns the time of the next scheduled run of a resource. A look that only checks the age of rows doesn't count.
 pub(super) fn time_of(row: &Row) -> Option<Time> {
+    // A message that has come, or can't come, is only kept for a while.
+    if row.kind.as_str() == watershed_delivery::KIND && row.unready.is_none() {
+        return None;
+    }
     let now = Timestamp::from(SystemTime::now());
     let at = row.next_reconcile?;
     let at = match due::is_bound_of_age(row, at) {

@@ -10,6 +10,7 @@ use watershed_core::{Key, Row};
 use watershed_drivers::olap::{Conditions, Existing, Export, FileFormat, Layout, Olap, Query};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::secrets::Secrets;
+use watershed_reconcilers::model::freshness;
 use watershed_resolvers::{
     Cache, Heading, Prepared, Resolvers, Resources, Until, Viewer, Views, directory::Directory,
     metrics::LONGEST,
@@ -75,6 +76,7 @@ impl Asking {
             environment: &self.environment,
             resources,
             conditions: Arc::clone(&self.conditions),
+            stale: freshness::stale,
         }
     }
 
