@@ -716,6 +716,9 @@ pub struct ModelState {
     /// The schema that the output lies in; empty for the one that the engine has by itself.
     #[prost(string, tag = "43")]
     pub result_schema: ::prost::alloc::string::String,
+    /// What stands for the place of the engine's data that the output lies in; empty for the engine's file.
+    #[prost(string, tag = "44")]
+    pub result_home: ::prost::alloc::string::String,
 }
 /// The parts of a ModelState that every listing looks at, under their numbers there.
 #[derive(Clone, PartialEq, ::prost::Message)]

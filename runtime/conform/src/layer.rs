@@ -65,6 +65,7 @@ layer! { 'a:
     fn guarantees() -> Guarantees;
     fn lead(epoch: u64) -> ();
     fn newest_epoch() -> Option<u64>;
+    fn home() -> String;
     fn begin_with(sessions: Vec<Session>) -> ();
     fn allow_installs(allowed: bool) -> ();
     fn changes_by_others() -> u64;

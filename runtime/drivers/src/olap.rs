@@ -127,6 +127,12 @@ pub trait Olap: Send + Sync + 'static {
         None
     }
 
+    /// Returns what stands for the place of the data: equal for the same place, and nothing can be read from the text. Empty for
+    /// a file of the engine's own.
+    fn home(&self) -> String {
+        String::new()
+    }
+
     /// Returns the stamp of the data by a cheap check without opening it; none if there is no data yet.
     fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>>;
 

@@ -26,6 +26,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use watershed_core::{Error, ErrorKind};
 use watershed_drivers::{
     olap::{Failure, Location, Olap, Output, OutputKind, Stamp, Tag, Trashed},
     reach::Egress,
@@ -58,11 +59,14 @@ pub struct Claim {
     pub location: Location,
     /// Type of the output: table or view.
     pub kind: OutputKind,
+    /// Place of the engine's data when it was made, as [`Olap::home`] tells it.
+    pub home: String,
 }
 
 /// The outputs of one engine, shared by all reconcilers of one instance.
 pub struct Outputs {
     olap: Arc<dyn Olap>,
+    home: String,
     proof: PathBuf,
     as_left: bool,
     secrets: Secrets,
@@ -105,6 +109,7 @@ impl Outputs {
         let proof = proof.into();
         let as_left = is_as_left(&*olap, &proof).await;
         Self {
+            home: olap.home(),
             olap,
             proof,
             as_left,
@@ -167,6 +172,26 @@ impl Outputs {
     #[must_use]
     pub fn are_in(&self, connector: &str) -> bool {
         self.lake.as_deref() == Some(connector)
+    }
+
+    /// Returns what stands for the place of the outputs, as [`Olap::home`] tells it.
+    #[must_use]
+    pub fn home(&self) -> &str {
+        &self.home
+    }
+
+    /// Returns true if an error says that the lake which holds the outputs can't be reached at present.
+    #[must_use]
+    pub fn is_away(&self, error: &Error) -> bool {
+        let Some(lake) = &self.lake else { return false };
+        let is_of_lake = error.message.starts_with(&format!("connector \"{lake}\": "));
+        match &*error.code {
+            "connection-refused" | "connection-failed" => is_of_lake && error.kind == ErrorKind::Transient,
+            // The name of a server that is replaced may be unknown for a while.
+            "host-unknown" => is_of_lake,
+            "engine-unknown" => true,
+            _ => false,
+        }
     }
 
     /// Returns the selection of the run.
@@ -284,7 +309,8 @@ impl Outputs {
     ///
     /// The file proves only that it did not change, not that the catalog speaks of it truly: an output that was
     /// dropped by hand while its model fails or waits is in the catalog still. So `claims`, all outputs of which the
-    /// committed catalog speaks, are compared with what is known to stand there, and unless they agree no proof is left.
+    /// committed catalog speaks, are compared with what is known to stand there, and unless they agree no proof is left. Those
+    /// that were made in another place than this one stand there still, or not: this file says nothing of them.
     ///
     /// # Errors
     /// When the proof can't be written or removed. Then the next start opens the engine, unless the file is as the
@@ -294,6 +320,7 @@ impl Outputs {
         stamp: Option<&Stamp>,
         claims: impl IntoIterator<Item = Claim>,
     ) -> io::Result<()> {
+        let claims = claims.into_iter().filter(|claim| claim.home == self.home);
         if !self.current().agrees(self.as_left, claims) {
             return match fs::remove_file(&self.proof) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -110,6 +110,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
             build: record.tagged.0,
         },
         kind: run::kind(record.shape),
+        home: state.0.result_home,
         location: record.location,
     })
 }

@@ -127,6 +127,7 @@ mod kills;
 mod lake;
 mod lake_engine;
 mod lake_leaders;
+mod lake_moves;
 mod lake_strangers;
 mod lakehouse;
 mod live;

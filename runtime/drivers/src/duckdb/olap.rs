@@ -41,6 +41,10 @@ impl Olap for Engine {
         self.lake()?.newest_epoch()
     }
 
+    fn home(&self) -> String {
+        self.lake().map(|lake| lake.place()).unwrap_or_default()
+    }
+
     fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>> {
         self.stamp().boxed()
     }

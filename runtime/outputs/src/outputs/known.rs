@@ -310,7 +310,12 @@ mod tests {
         let Output {
             location, kind, tag, ..
         } = output(n, name);
-        Claim { tag, location, kind }
+        Claim {
+            tag,
+            location,
+            kind,
+            home: String::new(),
+        }
     }
 
     #[test]

@@ -223,10 +223,26 @@ pub const HELD_CODE: &str = "held-change";
 
 /// Returns the error for an edit that would discard rows which a new build may not restore.
 pub(crate) fn held_edit(name: &str, reason: &BuildReason) -> Error {
+    if *reason == BuildReason::Moved {
+        return held_move(name);
+    }
     let message = format!("held: {reason}, and a new build would throw away the rows that are there");
     let hint = format!(
         "`watershed approve {name}` has them made anew; \
          `change_mode: patch` keeps them and goes on by the new definition; or take the edit back"
+    );
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(HELD_CODE, message)
+    }
+}
+
+/// Returns the error for rows in the place where models were built before, which a build in the new one may not bring back.
+fn held_move(name: &str) -> Error {
+    let message = "held: models are built in another place than before, where a new build may not bring back all of its rows";
+    let hint = format!(
+        "its table stays in the place of before; `watershed approve {name}` builds it here from what can be read now; \
+         or name the `olap_connector` of before again"
     );
     Error {
         hint: Some(hint.into()),

@@ -1,9 +1,10 @@
 //! The forecast for one model: the decision a run would make, computed from the catalog alone.
 //!
-//! The output is taken to stand as the catalog says, and what the trash gives back instead of a build is looked up there. What was dropped or replaced by hand is seen by a run only.
+//! The output is taken to stand as the catalog says, and what the trash gives back instead of a build is looked up there. So is
+//! what stands in a place that models are built in again. What was dropped or replaced by hand is seen by a run only.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     path::Path,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use watershed_core::{Error, Ref, RefView, Row, Timestamp, Uid};
 use watershed_drivers::files;
 use watershed_drivers::{
-    olap::{Olap, Trashed},
+    olap::{self, Olap, Trashed},
     sandbox::Sandbox,
 };
 use watershed_outputs::{secrets::Secrets, selection::Chosen, traces::Made};
@@ -31,7 +32,7 @@ use super::{
     plan::{self, Again, BuildReason, Decision, ExistingOutput, Object, Output, Triggers, Wanted, plan},
     record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
-    triggers::{adds_rows, has_left, on_edit, triggers},
+    triggers::{adds_rows, has_left, is_protected, on_edit, triggers},
 };
 
 /// The longest wait of a forecast for the engine's file, which another program may hold.
@@ -54,6 +55,8 @@ pub struct View<'a> {
     pub cancel: &'a CancellationToken,
     /// The engine, whose trash is read when something would be built; none if it does not exist yet.
     pub olap: Option<&'a dyn Olap>,
+    /// The place that models are built in, as [`Olap::home`] tells it; none if it is not known.
+    pub home: Option<&'a str>,
 }
 
 /// The inputs that the forecasts of all models share.
@@ -67,6 +70,8 @@ pub(crate) struct Sky<'a> {
     pub(crate) owners: HashSet<Uid>,
     /// The contents of the trash, read on first use.
     trash: OnceCell<Vec<Trashed>>,
+    /// The records of the outputs in the engine, read on first use.
+    standing: OnceCell<HashMap<Uuid, Record>>,
 }
 
 /// The forecast for a model.
@@ -103,6 +108,14 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         .as_deref()
         .and_then(|state| ModelState::decode(state).ok());
     let record = state.as_ref().and_then(Record::from_state);
+    let home = state.as_ref().map(|state| state.result_home.as_str());
+    let is_elsewhere = record.is_some() && sky.view.home.is_some_and(|now| home != Some(now));
+    let standing = match is_elsewhere {
+        true => sky.standing(row.uid.0).await,
+        false => None,
+    };
+    let has_moved = is_elsewhere && standing.is_none();
+    let record = standing.or(record);
     let made = sky.made.read_by_model(&spec.uses);
     let seen = record
         .as_ref()
@@ -139,6 +152,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         },
         incremental: adds_rows(&spec),
         on_edit: on_edit(&spec, record),
+        protected: is_protected(&spec, record),
         left: has_left(record),
         // A plan asks no store: it says what is built if there is something new.
         asked_store: false,
@@ -152,10 +166,13 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
             let output = Output {
                 record,
                 refingerprinted: refingerprinted(record),
-                object: Object::Present {
-                    table: &record.location.name,
-                    shape: record.shape,
-                    build: record.tagged,
+                object: match has_moved {
+                    true => Object::Elsewhere,
+                    false => Object::Present {
+                        table: &record.location.name,
+                        shape: record.shape,
+                        build: record.tagged,
+                    },
                 },
             };
             plan(&wanted(record), &ExistingOutput::Own(output))
@@ -264,7 +281,36 @@ impl<'a> Sky<'a> {
             chosen,
             owners: HashSet::new(),
             trash: OnceCell::new(),
+            standing: OnceCell::new(),
         }
+    }
+
+    /// Returns the record of a resource's output that stands in the engine, whatever the catalog says.
+    async fn standing(&self, uid: Uuid) -> Option<Record> {
+        let records = self.standing.get_or_init(|| self.read_outputs()).await;
+        records.get(&uid).cloned()
+    }
+
+    /// Reads the records of all outputs; empty if they can't be read in time.
+    async fn read_outputs(&self) -> HashMap<Uuid, Record> {
+        let Some(olap) = self.view.olap else {
+            return HashMap::new();
+        };
+        let cancel = self.view.cancel.child_token();
+        let outputs = match tokio::time::timeout(LONGEST_READ, olap.outputs(&cancel)).await {
+            Ok(Ok(outputs)) => outputs,
+            Ok(Err(failure)) => {
+                tracing::debug!(%failure, "the outputs were not read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
+        let record = |output: olap::Output| {
+            let record = Record::decode(output.record.as_deref()?)?;
+            let rows = output.rows;
+            Some((output.tag.uid, Record { rows, ..record }))
+        };
+        outputs.into_iter().filter_map(record).collect()
     }
 
     /// Returns the trashed outputs that a resource may take, latest first, each with true if it is the resource's own

@@ -23,7 +23,9 @@
 //!     others than those that were read.
 //! 12. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
 //!     what it names has changed.
-//! 13. A view over other rows than before stands for another build. It is left as it is where what it reads has the columns
+//! 13. An output in another place than that which models are built in now is made there, but for rows that are protected:
+//!     they stay where they are, and a person says whether what can be built without them will do.
+//! 14. A view over other rows than before stands for another build. It is left as it is where what it reads has the columns
 //!     that it had, for the engine binds it whenever it is read.
 
 use std::collections::BTreeMap;
@@ -56,6 +58,8 @@ pub struct Wanted<'a> {
     pub incremental: bool,
     /// The effect of a changed definition on existing rows.
     pub on_edit: OnEdit,
+    /// True if existing rows may only be lost if a person approves.
+    pub protected: bool,
     /// True if partitions failed in the last build.
     pub left: bool,
     /// True if all rows come from object stores that were just asked for changes, or from a database that reports no
@@ -123,6 +127,8 @@ pub struct Output<'a> {
 pub enum Object<'a> {
     /// No object carries the tag any more.
     Missing,
+    /// The object was made in another place, which is not the engine's any more; none stands in the present one.
+    Elsewhere,
     /// An object carries the tag.
     Present {
         /// The name of the object.
@@ -169,6 +175,8 @@ pub enum BuildReason {
     NeverBuilt,
     /// The output was dropped by hand.
     Dropped,
+    /// The output stands in another place than that which models are built in now.
+    Moved,
     /// The output was replaced by hand.
     Replaced,
     /// A plain refresh was requested.
@@ -255,10 +263,15 @@ pub fn is_for_edit(decision: &Decision) -> bool {
 fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
     let record = output.record;
     let follows_inputs = wanted.triggers.inputs || record.stale_input;
-    if let Some(reason) = object_changed(output) {
-        return Decision::Build(reason);
+    let is_approved = wanted.asked.full != record.answered.full;
+    match object_changed(output) {
+        Some(BuildReason::Moved) if wanted.protected && !is_approved => {
+            return Decision::Hold(BuildReason::Moved);
+        }
+        Some(reason) => return Decision::Build(reason),
+        None => {}
     }
-    if wanted.asked.full != record.answered.full {
+    if is_approved {
         return Decision::Build(BuildReason::FullRefresh);
     }
     let edit = definition_changed(wanted, output);
@@ -374,6 +387,7 @@ fn is_reset(reason: &BuildReason) -> bool {
 fn object_changed(output: &Output<'_>) -> Option<BuildReason> {
     match output.object {
         Object::Missing => Some(BuildReason::Dropped),
+        Object::Elsewhere => Some(BuildReason::Moved),
         Object::Present { shape, build, .. } => {
             let same = shape == output.record.shape && build == output.record.tagged;
             (!same).then_some(BuildReason::Replaced)
@@ -467,6 +481,7 @@ impl std::fmt::Display for BuildReason {
         match self {
             Self::NeverBuilt => f.write_str("it was never built"),
             Self::Dropped => f.write_str("its output was dropped"),
+            Self::Moved => f.write_str("models are built in another place than before"),
             Self::Replaced => f.write_str("its output was replaced"),
             Self::Refresh => f.write_str("a refresh was asked for"),
             Self::FullRefresh => f.write_str("a full refresh was asked for"),

@@ -216,6 +216,8 @@ impl Record {
             result_connector: CONNECTOR.to_owned(),
             result_table: self.location.name.clone(),
             result_schema: self.location.schema.clone().unwrap_or_default(),
+            // Known to the catalog alone: what lies beside a record lies where it does.
+            result_home: String::new(),
             result_kind: kind.into(),
             build_id: self.build.to_string(),
             tagged_build_id: match self.tagged == self.build {

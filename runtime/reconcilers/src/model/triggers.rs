@@ -36,11 +36,14 @@ pub(super) fn on_edit(spec: &ModelSpec, record: &Record) -> OnEdit {
     match spec.change_mode() {
         ModelChangeMode::Manual => OnEdit::Hold,
         ModelChangeMode::Patch => OnEdit::Keep,
-        ModelChangeMode::Unspecified | ModelChangeMode::Reset => {
-            match spec.protect.unwrap_or(record.incremental) {
-                true => OnEdit::Hold,
-                false => OnEdit::Reset,
-            }
-        }
+        ModelChangeMode::Unspecified | ModelChangeMode::Reset => match is_protected(spec, record) {
+            true => OnEdit::Hold,
+            false => OnEdit::Reset,
+        },
     }
+}
+
+/// Returns true if the rows of a record are kept until a person approves their loss: a new build may not bring them back.
+pub(super) fn is_protected(spec: &ModelSpec, record: &Record) -> bool {
+    spec.protect.unwrap_or(record.incremental)
 }

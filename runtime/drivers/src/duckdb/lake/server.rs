@@ -13,11 +13,39 @@ use crate::olap::{Attached, System};
 /// Time after which the engine is opened instead, which tells better why a server does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Digits that stand for a lake's place.
+const DIGITS: usize = 32;
+
 /// The newest snapshot of a lake, and the epoch under which it was last taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::duckdb) struct Newest {
     pub(in crate::duckdb) snapshot: i64,
     epoch: Option<u64>,
+}
+
+impl Lake {
+    /// Returns what stands for the place of the lake's catalog: a digest, as the address may be the value of a variable.
+    pub(in crate::duckdb) fn place(&self) -> String {
+        let database = &self.home.database;
+        let address = match database.file() {
+            Some(file) => file.display().to_string(),
+            // Of an address that this client can't read, the connector's name is told apart.
+            None => options(database).map_or_else(
+                || database.connector.clone(),
+                |it| {
+                    let database = it.get_database().unwrap_or_default();
+                    format!("{}:{}/{database}", it.get_host(), it.get_port())
+                },
+            ),
+        };
+        let schema = database.lake.as_ref().and_then(|lake| lake.schema.as_deref());
+        let text = format!("{:?} {} {address}", database.keeper(), schema.unwrap_or_default());
+        blake3::hash(text.as_bytes())
+            .to_hex()
+            .chars()
+            .take(DIGITS)
+            .collect()
+    }
 }
 
 /// Asks the catalog's server for the newest snapshot, in one statement; none if that can't be told without the engine.

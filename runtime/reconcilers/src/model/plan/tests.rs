@@ -1,3 +1,4 @@
+mod moves;
 mod stale;
 mod stores;
 mod views;
@@ -145,6 +146,7 @@ impl Case {
             asked_store: self.asked_store,
             text_alone: self.text_alone,
             on_edit: self.on_edit,
+            protected: self.on_edit == OnEdit::Hold,
         }
     }
 

@@ -3,7 +3,7 @@
 use watershed_core::Error;
 use watershed_drivers::olap::{BuildError, Failure, Hooks};
 
-use super::{databases, dialect, kind, subject::Subject};
+use super::{databases, dialect, kind, known_output::is_elsewhere, subject::Subject};
 use crate::model::{
     failure, hooks,
     plan::BuildReason,
@@ -77,7 +77,8 @@ pub(super) fn tell_what_stays(subject: Subject<'_>, error: Error) -> Error {
         [failure::PARTITIONS_CODE, failure::STALE_INPUT, hooks::AFTER_CODE].contains(&&*error.code);
     // Without a table that it names, a view has no rows to read.
     let is_broken = |last: &Record| last.shape == Shape::View && *error.code == *failure::UNKNOWN_TABLE;
-    let Some(last) = last.filter(|last| !speaks_of_rows && !is_broken(last)) else {
+    let stays = |last: &Record| !speaks_of_rows && !is_broken(last) && !is_elsewhere(subject);
+    let Some(last) = last.filter(stays) else {
         return error;
     };
     let stays = format!("the {} of the last good build stays", kind(last.shape));

@@ -28,34 +28,42 @@ pub(super) struct KnownOutput {
     pub(super) object: Option<(String, Shape, BuildId)>,
     /// The resource of a lost catalog whose tag the output carries, if there is one.
     pub(super) orphan: Option<Uuid>,
+    /// True if the output was made in another place, and models are built here now.
+    pub(super) has_moved: bool,
 }
 
 pub(super) async fn find(subject: Subject<'_>) -> Result<KnownOutput, Error> {
-    let copy = subject
-        .context
-        .state()
-        .and_then(|state| Record::from_state(&state.0));
+    let state = subject.context.state();
+    let copy = state.and_then(|state| Record::from_state(&state.0));
+    let has_moved = is_elsewhere(subject);
     let found = subject.outputs().find(subject.uid(), subject.cancel()).await;
     let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
-        (Lookup::AsLeft, Some(record)) => {
+        (Lookup::AsLeft, Some(record)) if !has_moved => {
             let object = Some((record.location.name.clone(), record.shape, record.tagged));
             return Ok(KnownOutput {
                 record: copy,
                 object,
-                orphan: None,
+                ..KnownOutput::default()
             });
         }
-        (Lookup::AsLeft, None) => look_up(subject).await?,
+        (Lookup::AsLeft, _) => look_up(subject).await?,
         (Lookup::Listed(output), _) => output,
     };
     match output {
         Some(output) => Ok(KnownOutput::from_output(&output, copy)),
         None if copy.is_some() => Ok(KnownOutput {
             record: copy,
+            has_moved,
             ..KnownOutput::default()
         }),
         None => orphan(subject).await,
     }
+}
+
+/// Returns true if the catalog's copy of the record speaks of an output in another place than that which models are built in.
+pub(super) fn is_elsewhere(subject: Subject<'_>) -> bool {
+    let state = subject.context.state();
+    state.is_some_and(|state| state.0.result_home != subject.outputs().home())
 }
 
 /// Returns an output of the same name whose resource no catalog knows.
@@ -196,7 +204,7 @@ impl KnownOutput {
         Self {
             record,
             object,
-            orphan: None,
+            ..Self::default()
         }
     }
 }

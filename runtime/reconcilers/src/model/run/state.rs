@@ -35,7 +35,12 @@ impl<'a> State<'a> {
     }
 
     pub(super) async fn set(&self, record: &Record) -> Result<(), Error> {
-        self.write(record.to_state()).await
+        let result_home = self.subject.outputs().home().to_owned();
+        self.write(ModelState {
+            result_home,
+            ..record.to_state()
+        })
+        .await
     }
 
     async fn write(&self, state: ModelState) -> Result<(), Error> {

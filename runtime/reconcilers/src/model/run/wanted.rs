@@ -20,7 +20,7 @@ use crate::model::{
     plan::{self, BuildReason, Decision, Object, Triggers, Wanted, plan},
     record::{Input, Meaning, Record, Refreshes, Shape},
     statement,
-    triggers::{adds_rows, has_left, on_edit, triggers},
+    triggers::{adds_rows, has_left, is_protected, on_edit, triggers},
 };
 
 /// The inputs of a build as they are now.
@@ -123,6 +123,7 @@ pub(super) fn fate(spec: &ModelSpec, reason: &BuildReason) -> Fate {
         | BuildReason::MadeChanged(_) => Fate::Trash,
         BuildReason::FullRefresh if adds_rows(spec) => Fate::Trash,
         BuildReason::NeverBuilt
+        | BuildReason::Moved
         | BuildReason::Dropped
         | BuildReason::Replaced
         | BuildReason::Refresh
@@ -143,6 +144,7 @@ pub(super) async fn decide(
     };
     let refingerprinted = refingerprint(subject, planned, record).await?;
     let object = match &known_output.object {
+        None if known_output.has_moved => Object::Elsewhere,
         None => Object::Missing,
         Some((table, shape, build)) => Object::Present {
             table,
@@ -179,6 +181,7 @@ pub(super) fn wanted<'b>(subject: Subject<'_>, plan: &'b Plan, record: &Record) 
         },
         incremental: adds_rows(subject.spec()),
         on_edit: on_edit(subject.spec(), record),
+        protected: is_protected(subject.spec(), record),
         left: has_left(record),
         asked_store: plan.asked_store,
         text_alone: statement::is_text_alone(subject.spec()),

@@ -41,7 +41,14 @@ pub(crate) async fn plan(
         true => place.listing().await?.entries,
         false => Vec::new(),
     };
-    let engine = built_engine(place, Access::ReadOnly).await.ok();
+    let engine = built_engine(place, Access::ReadOnly).await;
+    let home = match &engine {
+        Ok(opened) => Some(opened.engine.home()),
+        // Of the engine's file, which is not there yet.
+        Err(problem) if problem.code == Code::NotBuilt => Some(String::new()),
+        Err(_) => None,
+    };
+    let engine = engine.ok();
     let asked = Asked {
         options: place.options(),
         state: place.state(),
@@ -50,6 +57,7 @@ pub(crate) async fn plan(
         entries: &entries,
         input: &input,
         engine: engine.as_ref().map(|opened| &*opened.engine),
+        home,
     };
     let planned = steps(&asked).await;
     if let Some(engine) = engine {
@@ -69,6 +77,8 @@ struct Asked<'a> {
     input: &'a PlanRequest,
     /// The engine, for its trash; none before anything was built.
     engine: Option<&'a dyn Olap>,
+    /// The place that models are built in; none if it is not known.
+    home: Option<String>,
 }
 
 async fn steps(asked: &Asked<'_>) -> Result<PlanDocument, Problem> {
@@ -95,6 +105,7 @@ async fn steps(asked: &Asked<'_>) -> Result<PlanDocument, Problem> {
         secrets: asked.secrets,
         cancel: &cancel,
         olap: asked.engine,
+        home: asked.home.as_deref(),
     };
     let choice = asked.input.selection.chosen();
     let steps = forecast(parsed, &rows, &view, &choice.chosen).await;
@@ -124,7 +135,7 @@ fn document(
                 false => !matches!(step.work, PlannedWork::Nothing),
             },
         )
-        .map(|step| told(step, kept_ms))
+        .map(|step| told(step, kept_ms, asked.home.as_deref()))
         .collect();
     let mut summary = summary(&steps, resources);
     summary.selected = chosen.is_some().then_some(selected as u64);
@@ -143,7 +154,7 @@ fn document(
     }
 }
 
-fn told(step: &Step, kept_ms: Option<u64>) -> PlanStep {
+fn told(step: &Step, kept_ms: Option<u64>, home: Option<&str>) -> PlanStep {
     let name = ResourceName::new(&declared_as(&step.row), step.row.name.as_str());
     let error = match &step.work {
         PlannedWork::Fail(error) => Some(error),
@@ -163,7 +174,7 @@ fn told(step: &Step, kept_ms: Option<u64>) -> PlanStep {
     let before = step.before.as_ref().map(|row| row.name.as_str());
     let destructive = match work {
         PlanWork::Drop => holds_rows(&step.row),
-        PlanWork::Build => step.before.as_deref().is_some_and(gathers_rows),
+        PlanWork::Build => step.before.as_deref().is_some_and(|row| gathers_rows(row, home)),
         _ => false,
     };
     PlanStep {
@@ -198,13 +209,14 @@ fn holds_rows(row: &Row) -> bool {
     model::claim(row).is_some_and(|claim| claim.kind == OutputKind::Table)
 }
 
-/// Returns true if a model's output is a table with rows of several builds.
-fn gathers_rows(row: &Row) -> bool {
+/// Returns true if a model's output is a table with rows of several builds, in the place that models are built in.
+fn gathers_rows(row: &Row, home: Option<&str>) -> bool {
     let state = row
         .state
         .as_deref()
         .and_then(|state| ModelState::decode(state).ok());
-    holds_rows(row) && state.is_some_and(|state| state.incremental)
+    let is_here = |state: &ModelState| home.is_none_or(|home| home == state.result_home);
+    holds_rows(row) && state.is_some_and(|state| state.incremental && is_here(&state))
 }
 
 fn sql_change(step: &Step) -> Option<SqlChange> {
