@@ -77,7 +77,11 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    fn begin(&self) {
+    /// Starts the server again.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn begin(&self) {
         // Tests look at what processes see of each other; what survives a power cut is the server's own affair.
         let options = format!(
             "-k {} -c listen_addresses= -c fsync=off",
@@ -94,7 +98,11 @@ impl Server {
         );
     }
 
-    fn stop(&self) {
+    /// Stops the server at once, as a crash does.
+    ///
+    /// # Panics
+    /// If it can't be stopped.
+    pub fn stop(&self) {
         let data = self.data();
         self.run(
             "pg_ctl",
@@ -139,7 +147,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stop();
+        // A test may have stopped it.
+        if self.data().join("postmaster.pid").exists() {
+            self.stop();
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use watershed_outputs::{
 };
 use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Value};
 
-use crate::{messages::Proto, places, refs};
+use crate::{away, messages::Proto, places, refs};
 
 /// The kind by which the controller knows connectors.
 pub const KIND: &str = watershed_outputs::refs::CONNECTOR;
@@ -86,7 +86,7 @@ impl Reconciler for ConnectorReconciler {
         };
         let proof = proof(spec, &context);
         let secrets = self.outputs.secrets();
-        let redact = |error| secrets.redact_error(error);
+        let redact = |error| away::run_again(&self.outputs, &context, secrets.redact_error(error));
         let target = trial.target().map_err(redact)?;
         let known = context.state().is_some_and(|state| state.0.proof == proof);
         if known && target.is_there() {

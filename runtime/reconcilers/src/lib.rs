@@ -48,6 +48,7 @@ pub mod report;
 pub mod setup;
 pub mod theme;
 
+mod away;
 mod dashboard;
 mod dispatch;
 mod excerpt;

@@ -14,7 +14,7 @@ use watershed_drivers::olap::{Failure, Left, Migration, Thing};
 use watershed_outputs::{Outputs, failure, traces::Made};
 use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
 
-use crate::{messages::Proto, metrics_view, model, places, refs};
+use crate::{away, messages::Proto, metrics_view, model, places, refs};
 
 /// The kind by which the controller knows migrations.
 pub const KIND: &str = "migration";
@@ -105,7 +105,8 @@ impl Reconciler for MigrationReconciler {
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let done = self.run(&context).await;
-        done.map_err(|error| self.outputs.secrets().redact_error(error))
+        let redact = |error| self.outputs.secrets().redact_error(error);
+        done.map_err(|error| away::run_again(&self.outputs, &context, redact(error)))
     }
 
     /// Removes the migration's record and drops its functions, which hold no data; all other effects stay.

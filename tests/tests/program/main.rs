@@ -128,6 +128,7 @@ mod lake;
 mod lake_engine;
 mod lake_leaders;
 mod lake_moves;
+mod lake_outages;
 mod lake_strangers;
 mod lakehouse;
 mod live;

@@ -34,6 +34,8 @@ use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Ref, Timestamp};
 use watershed_drivers::olap::{Fate, OutputKind};
 
+use crate::away;
+
 use super::{
     ModelReconciler, failure, freshness, inputs,
     plan::{self, Again, BuildReason, Decision},
@@ -104,10 +106,13 @@ impl<'a> Run<'a> {
                 ..outcome
             }),
             // The next time is another chance, whatever becomes of retries.
-            Err(error) => Err(Error {
-                retrigger: next(now),
-                ..retries::judged(subject.spec(), errors::tell_what_stays(subject, error))
-            }),
+            Err(error) => {
+                let error = Error {
+                    retrigger: next(now),
+                    ..retries::judged(subject.spec(), errors::tell_what_stays(subject, error))
+                };
+                Err(away::run_again(subject.outputs(), subject.context, error))
+            }
         }
     }
 

@@ -327,6 +327,7 @@ impl<'a> Inquiry<'a> {
             Settled::OnCycle => Blocker::OnCycle,
             _ if is_cycle => Blocker::OnCycle,
             Settled::Retrying => Blocker::Retrying,
+            _ if self.life == Life::Live && next_run::is_tried_again(&entry.row) => Blocker::Retrying,
             _ if is_of_copy && error.as_ref().is_some_and(|error| error.retryable) => Blocker::Retrying,
             _ => Blocker::Failed,
         };

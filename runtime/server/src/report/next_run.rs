@@ -6,6 +6,18 @@ use watershed_api::documents::Time;
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::model::due;
 
+/// Kinds that are run again because the lake that models are built in is away.
+const TRIED_AGAIN: [&str; 3] = ["model", "connector", "migration"];
+
+/// Returns true if a resource that has failed is run again before its schedule would do so.
+pub(super) fn is_tried_again(row: &Row) -> bool {
+    let is_of_schedule = |at| {
+        let now = Timestamp::from(SystemTime::now());
+        due::is_bound_of_age(row, at) || due::scheduled(row, now) == Some(at)
+    };
+    TRIED_AGAIN.contains(&row.kind.as_str()) && row.next_reconcile.is_some_and(|at| !is_of_schedule(at))
+}
+
 /// Returns the time of the next scheduled run of a resource. A look that only checks the age of rows doesn't count.
 pub(super) fn time_of(row: &Row) -> Option<Time> {
     // A message that has come, or can't come, is only kept for a while.
