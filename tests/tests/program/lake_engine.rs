@@ -156,6 +156,45 @@ fn a_project_is_built_in_a_lake_whose_files_a_store_has() {
 }
 
 #[test]
+fn the_lake_of_another_project_is_read_by_its_schema() {
+    let Some(server) = Server::start().filter(|_| has_extensions()) else {
+        return;
+    };
+    let host = server.socket_folder().display();
+    let connector =
+        format!("driver: ducklake\ncatalog: postgres\nhost: {host}\nuser: postgres\ndbname: postgres\n");
+    let builder = small(&format!("{connector}data_path: files\n"));
+    builder.run(0);
+    let reader = small(&format!("{connector}data_path: files\nmetadata_schema: mine\n"));
+    reader.write("connectors/theirs.yaml", &connector);
+    reader.write(
+        "sources/taken.yaml",
+        "type: source\nconnector: theirs\ntable: days\n",
+    );
+    let said = reader.call(&["run"]);
+    assert!(
+        said.stderr.contains("no DuckLake in the schema \"public\""),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("metadata_schema: watershed_"),
+        "{}",
+        said.stderr
+    );
+    reader.write(
+        "connectors/theirs.yaml",
+        &format!("{connector}metadata_schema: watershed_project_dev\n"),
+    );
+    reader.run(0);
+    let rows = |project: &Sandbox| project.rows("SELECT count(*) FROM taken");
+    assert_eq!(rows(&reader), serde_json::json!([[20]]));
+    reader.write("watershed.yaml", "");
+    reader.run(0);
+    assert_eq!(rows(&reader), serde_json::json!([[20]]), "from a file as well");
+}
+
+#[test]
 fn a_lake_that_can_not_be_built_in_is_refused_with_its_place_and_left_as_it_is() {
     if !has_extensions() {
         return;

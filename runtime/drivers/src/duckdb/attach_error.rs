@@ -1,6 +1,6 @@
 //! Classification of the engine's messages about databases that can't be attached.
 
-use crate::olap::{Attached, DatabaseCause, DatabaseError};
+use crate::olap::{Attached, DatabaseCause, DatabaseError, System};
 
 /// Phrases in the engine's messages that precede the words of a database's client.
 const BEFORE_CLIENT: [&str; 3] = ["nable to connect", "ailed to connect", "ailed to probe"];
@@ -16,15 +16,27 @@ pub(super) fn read(attached: &Attached, message: &str) -> DatabaseError {
     let line = said.lines().next().unwrap_or_default().trim();
     let cause = cause_of(said);
     let message = match cause {
-        DatabaseCause::NoLake => "there is no DuckLake in its database",
+        DatabaseCause::NoLake => no_lake(attached),
         // Behind it stands advice to whoever writes the statement.
-        DatabaseCause::LakeVersion => line.split_once(". ").map_or(line, |(what, _)| what),
-        _ => line,
+        DatabaseCause::LakeVersion => line.split_once(". ").map_or(line, |(what, _)| what).to_owned(),
+        _ => line.to_owned(),
     };
     DatabaseError {
         connector: attached.connector.clone(),
         cause,
-        message: message.to_owned(),
+        message,
+    }
+}
+
+/// Returns the message about a database without a lake, with the schema that was looked at: a server's has several.
+fn no_lake(attached: &Attached) -> String {
+    let schema = attached.lake.as_ref().and_then(|lake| lake.schema.as_deref());
+    match attached.keeper() {
+        System::Postgres => format!(
+            "there is no DuckLake in the schema \"{}\" of its database",
+            schema.unwrap_or("public")
+        ),
+        _ => "there is no DuckLake in its database".to_owned(),
     }
 }
 
@@ -68,7 +80,7 @@ fn cause_of(said: &str) -> DatabaseCause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::olap::{Lake, Rights, System};
+    use crate::olap::{Lake, Rights};
 
     fn shop(target: &str) -> Attached {
         Attached {
@@ -100,7 +112,11 @@ mod tests {
                     a new DuckLake is explicitly disabled";
         for (said, code, told) in [
             (mine, "connection-failed", "requires version 1.0"),
-            (none, "database-missing", "there is no DuckLake in its database"),
+            (
+                none,
+                "database-missing",
+                "there is no DuckLake in the schema \"public\" of its database",
+            ),
             (
                 "No snapshot found at version 99",
                 "snapshot-missing",

@@ -54,10 +54,11 @@ impl Statements for DuckDb {
             }
             Statement::Changes {
                 lake,
+                schema,
                 table,
                 snapshot,
                 then,
-            } => lake::changes(lake, table, snapshot, then),
+            } => lake::changes((lake, schema), table, snapshot, then),
             Statement::Expressions(texts) => expression::describe(texts),
             Statement::Access {
                 connector,

@@ -148,8 +148,9 @@ impl DatabaseError {
                 Some("check the connector's `sslmode`, and who signed the server's certificate")
             }
             DatabaseCause::NoLake => Some(
-                "check the connector's `path` or `dbname`; a lake is made by whoever writes to it first, \
-                 which a model does through a connector of `mode: readwrite`",
+                "check the connector's `path` or `dbname`; in Postgres name a lake that a Watershed project builds by its \
+                 schema, `metadata_schema: watershed_<project>_<environment>`; a lake is made by whoever writes to it \
+                 first, which a model does through a connector of `mode: readwrite`",
             ),
             DatabaseCause::LakeVersion => Some(
                 "have the program that writes to the lake migrate its catalog, or take the Watershed whose \

@@ -58,6 +58,8 @@ pub enum Statement<'a> {
     Changes {
         /// Name under which the lake is attached.
         lake: &'a str,
+        /// Schema of the lake in the database of its catalog; none for the usual one.
+        schema: Option<&'a str>,
         /// Table that is read; none for a query.
         table: Option<&'a TableName>,
         /// Snapshot that is read; none for the newest.

@@ -16,6 +16,8 @@ pub(super) struct Part<'a> {
     pub(super) connector: &'a str,
     /// The name under which the lake is attached.
     pub(super) attached: &'a str,
+    /// The schema of the lake in the database of its catalog; none for the usual one.
+    pub(super) schema: Option<&'a str>,
     /// The table that is read; none for any tables, if a query is run.
     pub(super) table: Option<TableName>,
     /// The snapshot that is read; none for the newest.
@@ -36,6 +38,7 @@ impl Part<'_> {
     pub(super) fn question(&self, then: Option<&FileNow>) -> Statement<'_> {
         Statement::Changes {
             lake: self.attached,
+            schema: self.schema,
             table: self.table.as_ref(),
             snapshot: self.snapshot,
             then: then.map_or(-1, |then| i64::try_from(then.size).unwrap_or(i64::MAX)),
@@ -79,6 +82,7 @@ mod tests {
         Part {
             connector: "lake",
             attached: "_watershed_orders",
+            schema: None,
             table: TableName::parse("orders"),
             snapshot: None,
         }

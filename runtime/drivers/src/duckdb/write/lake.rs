@@ -33,7 +33,7 @@ const NAMED: [&str; 2] = ["tables_created", "views_created"];
 
 /// Returns the query for changes of a part of an attached lake since a snapshot.
 pub(super) fn changes(
-    lake: &str,
+    (lake, schema): (&str, Option<&str>),
     table: Option<&TableName>,
     snapshot: Option<&Snapshot>,
     then: i64,
@@ -74,17 +74,21 @@ pub(super) fn changes(
            (SELECT coalesce(bool_or(touches), false) FROM later) AS touched \
          FROM newest",
         lake = DuckDb.text(lake),
-        mine = number(lake, table),
+        mine = number(lake, schema, table),
         name = DuckDb.text(&name),
     )
 }
 
 /// Returns a query for a table's number in the catalog, as text; NULL if the table does not exist.
-fn number(lake: &str, table: Option<&TableName>) -> String {
+fn number(lake: &str, catalog_schema: Option<&str>, table: Option<&TableName>) -> String {
     let Some(table) = table else {
         return "SELECT NULL::VARCHAR AS id".to_owned();
     };
-    let catalog = DuckDb.name(&format!("{CATALOG_PREFIX}{lake}"));
+    let name = format!("{CATALOG_PREFIX}{lake}");
+    let catalog = match catalog_schema {
+        Some(schema) => DuckDb.path(&[&name, schema]),
+        None => DuckDb.name(&name),
+    };
     let schema = table.schema.as_deref().unwrap_or("main").to_lowercase();
     format!(
         "SELECT max(t.table_id)::VARCHAR AS id FROM {catalog}.ducklake_table t \
@@ -102,13 +106,24 @@ mod tests {
 
     #[test]
     fn the_question_is_about_the_table_and_a_query_is_about_all() {
-        let question = changes("_watershed_orders", TableName::parse("orders").as_ref(), None, -1);
+        let question = changes(
+            ("_watershed_orders", None),
+            TableName::parse("orders").as_ref(),
+            None,
+            -1,
+        );
         assert!(
             question.contains("\"__ducklake_metadata__watershed_orders\".ducklake_table"),
             "{question}"
         );
         assert!(question.contains("listed.id > -1"), "{question}");
-        let all = changes("_watershed_orders", None, None, -1);
+        let orders = TableName::parse("orders");
+        let elsewhere = changes(("_watershed_orders", Some("shop dev")), orders.as_ref(), None, -1);
+        assert!(
+            elsewhere.contains("\"__ducklake_metadata__watershed_orders\".\"shop dev\".ducklake_table"),
+            "{elsewhere}"
+        );
+        let all = changes(("_watershed_orders", None), None, None, -1);
         assert!(!all.contains("ducklake_table"), "no table is looked for");
     }
 }

@@ -38,6 +38,7 @@ pub(super) async fn state(
     let part = Part {
         connector: &spec.input_connector,
         attached: &lake.name,
+        schema: parts.schema.as_deref(),
         table: table.as_deref().and_then(TableName::parse),
         snapshot: parts.snapshot.as_ref(),
     };
