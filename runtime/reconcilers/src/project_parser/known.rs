@@ -67,6 +67,13 @@ impl Known {
         &self.touched
     }
 
+    /// Begins with files that were compiled a moment ago.
+    pub fn begin_with(&self, compilation: Compilation) {
+        let mut state = self.state();
+        state.compilation = Some(compilation);
+        state.is_ahead = true;
+    }
+
     /// Compiles the files on another thread before the first parse, while the process loads its catalog. Errors are
     /// left to the parse, which looks again.
     pub fn look_ahead(&self, options: Options) {
@@ -131,5 +138,32 @@ impl Known {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unpoisoned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::touched::Scope;
+    use super::*;
+
+    #[test]
+    fn files_that_were_compiled_a_moment_ago_are_not_compiled_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("models/days.sql");
+        std::fs::create_dir(folder.path().join("models")).unwrap();
+        std::fs::write(folder.path().join("watershed.yaml"), "").unwrap();
+        std::fs::write(&model, "SELECT 1 AS day").unwrap();
+        let options = Options::default();
+        let mut compilation = Compilation::new(folder.path(), options.clone(), None);
+        compilation.refresh(&Scope::Everything).unwrap();
+        let known = Known::new(folder.path(), None, Touched::default());
+        known.begin_with(compilation);
+        // A second look would miss it.
+        std::fs::remove_file(model).unwrap();
+        let looked = known.look(options, |compilation, looks| {
+            let mut resources = compilation.project().resources();
+            (resources.any(|it| it.name == "days"), looks)
+        });
+        assert_eq!(looked.unwrap(), (true, Looks::None));
     }
 }

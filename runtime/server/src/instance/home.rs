@@ -15,7 +15,7 @@ use watershed_outputs::database::Connection;
 use watershed_outputs::secrets::Secrets;
 use watershed_outputs::sessions::sessions;
 use watershed_proto::MapValue;
-use watershed_reconcilers::project_parser::compilation;
+use watershed_reconcilers::project_parser::compilation::{self, Compilation};
 
 use super::{Files, OpenError, Options, compiled, engine_problem, open};
 use crate::state_folder::StateFolder;
@@ -40,12 +40,19 @@ pub(crate) struct Place {
     connector: Option<(String, String)>,
     /// Logins of the stores that the project's files name, for work on a lake before the project is known.
     pub(crate) sessions: Vec<Session>,
+    /// The compiled project, if that was needed to find the place.
+    compilation: Option<Compilation>,
 }
 
 impl Place {
     /// Returns the name of the connector whose lake holds the data; none for the engine's file.
     pub(crate) fn connector(&self) -> Option<&str> {
         self.connector.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the compiled project, if that was needed to find the place.
+    pub(super) fn take_compilation(&mut self) -> Option<Compilation> {
+        self.compilation.take()
     }
 
     /// Opens a lake, so that one that can't be used is refused before anything is changed. Whoever stays waits for a server
@@ -103,7 +110,11 @@ pub(crate) async fn find(options: &Options, state: &StateFolder) -> Result<Place
         return Ok(Place::default());
     }
     let compilation = compiled::compile(options, state).await?;
-    of_project(options, compilation.project())
+    let place = of_project(options, compilation.project())?;
+    Ok(Place {
+        compilation: Some(compilation),
+        ..place
+    })
 }
 
 fn mentions_lake(root: &Path) -> bool {
@@ -166,6 +177,7 @@ fn of_project(options: &Options, project: &Project) -> Result<Place, Problem> {
         })),
         connector: Some((name.clone(), file)),
         sessions: stores(options, project),
+        compilation: None,
     })
 }
 

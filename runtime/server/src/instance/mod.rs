@@ -199,7 +199,7 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let (engine, place) = home::engine(&options, &state).await?;
+        let (engine, mut place) = home::engine(&options, &state).await?;
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Outputs::new(Arc::clone(&engine), state.proof()).await;
@@ -211,6 +211,9 @@ impl Runtime {
         let jobs = open::jobs(&options, &state, &place.home);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
+        if let Some(compilation) = place.take_compilation() {
+            known.begin_with(compilation);
+        }
         let (store, claim) = self.catalog_of(&options, &state).await?;
         // Not before it is known that this version may write into the folder.
         Moment::End.forget(&state.path());

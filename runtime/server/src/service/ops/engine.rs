@@ -32,7 +32,9 @@ pub(crate) async fn engine(
             weaker: promise.is_weaker,
         }
     });
-    let parts = Part::ALL.iter().map(|part| EnginePart {
+    // A file is copied whole.
+    let is_needed = |part: &&Part| **part != Part::CatalogCopies || !guarantees.has(Part::File);
+    let parts = Part::ALL.iter().filter(is_needed).map(|part| EnginePart {
         name: part.as_str().to_owned(),
         title: part.title().to_owned(),
         present: guarantees.has(*part),
