@@ -9,6 +9,7 @@
 //! | `copies` | copies of its catalog, for backups |
 //! | `commit` | how a transaction ended, whatever the connection says |
 //! | `keeping` | what is kept for a while, and what goes then |
+//! | `partial` | what could not be finished for want of room |
 //! | `server` | a look at the newest snapshot without the engine |
 //! | `types` | types that lakes lack, and those that stand for them |
 //! | `views` | what a view reads besides the lake |
@@ -30,6 +31,7 @@ mod definitions;
 mod epoch;
 mod keeping;
 mod opening;
+mod partial;
 mod server;
 mod types;
 mod views;

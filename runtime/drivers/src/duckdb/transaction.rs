@@ -225,6 +225,9 @@ impl<'a> Work<'a> {
             self.aftermath.set(Aftermath::Broken);
             return failure;
         }
+        if let (Some(lake), Failure::DiskFull { message }) = (self.lake, &failure) {
+            lake.remove_partial(message);
+        }
         match (failure, self.connection.path()) {
             (Failure::DiskFull { message }, Some(path)) => disk_full(message, path),
             (Failure::Open(OpenError::Damaged { message, .. }), Some(path)) => {

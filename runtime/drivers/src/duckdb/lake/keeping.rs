@@ -10,7 +10,7 @@ use crate::olap::System;
 /// A day, in milliseconds.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Beginning of the names of files that a lake writes.
-const FILE: &str = "ducklake-";
+pub(super) const FILE: &str = "ducklake-";
 /// Beginning of the name of the file by which a lake claims the place of its files.
 const CLAIM: &str = "_watershed_lake_";
 
