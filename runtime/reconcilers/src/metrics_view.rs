@@ -23,7 +23,7 @@ use watershed_core::{Error, Outcome, Parents, RefView, Work};
 use watershed_outputs::{Asking, Outputs, failure, sessions};
 use watershed_proto::{ConnectorSpec, MetricsViewSpec, MetricsViewState};
 
-use crate::{connector, messages::Proto, model, places, refs, selector::Choosing};
+use crate::{away, connector, messages::Proto, model, places, refs, selector::Choosing};
 use check::Check;
 use whole::Whole;
 
@@ -95,6 +95,14 @@ impl Reconciler for MetricsViewReconciler {
     type State = Proto<MetricsViewState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let looked = self.look(&context).await;
+        looked.map_err(|error| away::run_again(&self.outputs, &context, error))
+    }
+}
+
+impl MetricsViewReconciler {
+    /// Checks the view, unless nothing changed since the last look.
+    async fn look(&self, context: &Context<Self>) -> Result<Outcome, Error> {
         if !self.outputs.chosen().holds(context.uid()) {
             return Ok(Outcome::passed_over());
         }
@@ -120,7 +128,7 @@ impl Reconciler for MetricsViewReconciler {
             engine,
             environment: &self.environment,
             paths,
-            models: &|| models(&context),
+            models: &|| models(context),
         };
         let secrets = self.outputs.secrets();
         let mut found = check

@@ -7,7 +7,7 @@ use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::model::due;
 
 /// Kinds that are run again because the lake that models are built in is away.
-const TRIED_AGAIN: [&str; 3] = ["model", "connector", "migration"];
+const TRIED_AGAIN: [&str; 4] = ["model", "connector", "migration", "metrics_view"];
 
 /// Returns true if a resource that has failed is run again before its schedule would do so.
 pub(super) fn is_tried_again(row: &Row) -> bool {
