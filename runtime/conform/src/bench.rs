@@ -10,14 +10,19 @@ use watershed_drivers::olap::{
     Query, QueryError, Rename, RenameError, Renamed, Tag, Value,
 };
 
-use crate::{Factory, Scratch};
+use crate::{Factory, NotTried, Rival, Scratch};
 
-/// Explanation of a failed case: the engine's error, or the difference found, as text.
-pub(crate) struct Wrong(pub(crate) String);
+/// Explanation of a case that did not pass.
+pub(crate) enum Wrong {
+    /// The engine's error, or the difference found, as text.
+    Found(String),
+    /// The data at hand do not allow to try it.
+    NotTried(NotTried),
+}
 
 impl<E: std::error::Error> From<E> for Wrong {
     fn from(error: E) -> Self {
-        Self(error.to_string())
+        Self::Found(error.to_string())
     }
 }
 
@@ -32,7 +37,9 @@ where
 {
     match found == *expected {
         true => Ok(()),
-        false => Err(Wrong(format!("{what}: {found:?}, where {expected:?} is to be"))),
+        false => Err(Wrong::Found(format!(
+            "{what}: {found:?}, where {expected:?} is to be"
+        ))),
     }
 }
 
@@ -40,21 +47,22 @@ where
 pub(crate) fn holds(what: &str, holds: bool) -> Verdict {
     match holds {
         true => Ok(()),
-        false => Err(Wrong(what.to_owned())),
+        false => Err(Wrong::Found(what.to_owned())),
     }
 }
 
 /// An engine under test, with its data and a token to cancel its work.
 pub(crate) struct Bench<'f> {
     pub(crate) factory: &'f dyn Factory,
-    pub(crate) scratch: Box<dyn Scratch>,
+    // Dropped before the data that it has open.
     pub(crate) engine: Arc<dyn Olap>,
+    pub(crate) scratch: Box<dyn Scratch>,
     pub(crate) cancel: CancellationToken,
 }
 
 impl<'f> Bench<'f> {
     pub(crate) async fn new(factory: &'f dyn Factory) -> Result<Self, Wrong> {
-        let scratch = factory.scratch().await.map_err(Wrong)?;
+        let scratch = factory.scratch().await.map_err(Wrong::Found)?;
         Ok(Self::on(factory, scratch))
     }
 
@@ -74,13 +82,23 @@ impl<'f> Bench<'f> {
         meanwhile: impl FnOnce(&dyn crate::Person) -> Result<T, String>,
     ) -> Result<T, Wrong> {
         self.scratch.close().await;
-        let done = meanwhile(&*self.scratch.person()).map_err(Wrong);
+        let done = match self.scratch.person() {
+            Ok(person) => meanwhile(&*person).map_err(Wrong::Found),
+            Err(why) => Err(Wrong::NotTried(why)),
+        };
         self.engine = self.scratch.open();
         done
     }
 
     pub(crate) async fn reopened(&mut self) -> Verdict {
-        self.reopened_after(|_| Ok(())).await
+        self.scratch.close().await;
+        self.engine = self.scratch.open();
+        Ok(())
+    }
+
+    /// Lets another process take the data under an epoch and build a table there.
+    pub(crate) async fn rival(&self, epoch: u64, table: &str) -> Result<Rival, Wrong> {
+        self.scratch.rival(epoch, table).await.map_err(Wrong::NotTried)
     }
 
     pub(crate) async fn build(&self, build: &Build) -> Result<Built, BuildError> {

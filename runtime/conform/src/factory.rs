@@ -33,15 +33,23 @@ pub trait Scratch: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()>;
 
     /// Returns a person who works on these data with the engine's own program; all engines must be closed.
-    fn person(&self) -> Box<dyn Person>;
+    ///
+    /// # Errors
+    /// The reason for which nobody can.
+    fn person(&self) -> Result<Box<dyn Person>, NotTried>;
 
-    /// Lets another process take ownership of these data under an epoch and build a table there.
-    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival>;
+    /// Lets another process take ownership of these data under an epoch and build a table there. Fails with the reason for
+    /// which there can be none.
+    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Result<Rival, NotTried>>;
 
     /// Starts to take images of the data, as a kill would leave them, at each point where a process could die. None if
     /// the driver knows no such points.
     fn images(&self) -> Option<Box<dyn Images>>;
 }
+
+/// The reason for which a case can't be tried on the data at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotTried(pub &'static str);
 
 /// Result of another process's attempt to take the data and build a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

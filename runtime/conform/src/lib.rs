@@ -17,11 +17,11 @@ mod factory;
 mod layer;
 mod report;
 
-pub use factory::{Factory, Image, Images, Person, Rival, Scratch};
+pub use factory::{Factory, Image, Images, NotTried, Person, Rival, Scratch};
 pub use layer::{Layer, Layered};
 pub use report::{CaseEnd, CaseReport, Report};
 
-use bench::Bench;
+use bench::{Bench, Wrong};
 use cases::Case;
 
 /// Runs all cases against an engine, each on fresh data. Skips only cases about guarantees that the engine does not
@@ -45,7 +45,11 @@ pub async fn conform_in(factory: &dyn Factory, is_wanted: impl Fn(&str) -> bool)
             true => run(factory, &case).await,
             false => CaseEnd::LeftOut(missing),
         };
-        cases.push(CaseReport { name: case.name, end });
+        cases.push(CaseReport {
+            name: case.name,
+            leans_on: case.leans_on,
+            end,
+        });
     }
     Report {
         driver: guarantees.driver,
@@ -56,10 +60,15 @@ pub async fn conform_in(factory: &dyn Factory, is_wanted: impl Fn(&str) -> bool)
 async fn run(factory: &dyn Factory, case: &Case) -> CaseEnd {
     let bench = match Bench::new(factory).await {
         Ok(bench) => bench,
-        Err(wrong) => return CaseEnd::Failed(wrong.0),
+        Err(wrong) => return end(wrong),
     };
-    match (case.run)(bench).await {
-        Ok(()) => CaseEnd::Passed,
-        Err(wrong) => CaseEnd::Failed(wrong.0),
+    let done = (case.run)(bench).await;
+    done.map_or_else(end, |()| CaseEnd::Passed)
+}
+
+fn end(wrong: Wrong) -> CaseEnd {
+    match wrong {
+        Wrong::Found(difference) => CaseEnd::Failed(difference),
+        Wrong::NotTried(why) => CaseEnd::NotTried(why),
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use watershed_drivers::olap::Cell;
 
+use crate::NotTried;
+
 /// The results of all cases of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -18,17 +20,21 @@ pub struct Report {
 pub struct CaseReport {
     /// The tested behaviour as a sentence.
     pub name: &'static str,
+    /// Cells of the guarantees that the behaviour leans on.
+    pub leans_on: &'static [Cell],
     /// Outcome of the case.
     pub end: CaseEnd,
 }
 
-/// Outcome of a case: passed, left out or failed.
+/// Outcome of a case: passed, left out, not tried or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseEnd {
     /// The engine behaves as its guarantees say.
     Passed,
     /// Not run, since the engine gives these guarantees less than in full.
     LeftOut(Vec<Cell>),
+    /// Not run to its end, since the data at hand do not allow to try it. Says nothing of the engine.
+    NotTried(NotTried),
     /// The engine's behaviour differs from the expected one; the difference as text.
     Failed(String),
 }
@@ -49,6 +55,13 @@ impl Report {
     pub fn conforms(&self) -> bool {
         self.failed().is_empty()
     }
+
+    /// Returns true if each case was tried, but for those that are left out.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let is_open = |case: &CaseReport| matches!(case.end, CaseEnd::NotTried(_));
+        !self.cases.iter().any(is_open)
+    }
 }
 
 impl fmt::Display for Report {
@@ -60,6 +73,7 @@ impl fmt::Display for Report {
                     let cells: Vec<&str> = cells.iter().map(|cell| cell.as_str()).collect();
                     writeln!(f, "left out  {}: {} is weaker here", case.name, cells.join(", "))?;
                 }
+                CaseEnd::NotTried(why) => writeln!(f, "not tried {}: {}", case.name, why.0)?,
                 CaseEnd::Failed(wrong) => writeln!(f, "failed    {}: {wrong}", case.name)?,
             }
         }

@@ -25,11 +25,13 @@ cases! {
 async fn cancelled<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Wrong> {
     let mut work = std::pin::pin!(work);
     if timeout(UNDER_WAY, &mut work).await.is_ok() {
-        return Err(Wrong("work that goes on for ever was done at once".to_owned()));
+        return Err(Wrong::Found(
+            "work that goes on for ever was done at once".to_owned(),
+        ));
     }
     cancel.cancel();
     let ended = timeout(PROMISED, work).await;
-    ended.map_err(|_| Wrong(format!("the work goes on {PROMISED:?} after it was cancelled")))
+    ended.map_err(|_| Wrong::Found(format!("the work goes on {PROMISED:?} after it was cancelled")))
 }
 
 async fn a_cancelled_build_ends_soon_and_changes_nothing(mut bench: Bench<'_>) -> Verdict {

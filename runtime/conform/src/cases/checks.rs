@@ -21,14 +21,14 @@ async fn checks_look_at_the_new_rows_and_undo_the_build(mut bench: Bench<'_>) ->
         check("select x from a where x > 1"),
     ];
     let Err(BuildError::Undone(verdicts)) = bench.build(&next).await else {
-        return Err(Wrong(
+        return Err(Wrong::Found(
             "rows came back from a check, and the build stands".to_owned(),
         ));
     };
     same("the first", verdicts.first(), &Some(&Judged::Holds))?;
     let failing = match verdicts.get(1) {
         Some(Judged::Fails(failing)) => failing,
-        other => return Err(Wrong(format!("the second check says {other:?}"))),
+        other => return Err(Wrong::Found(format!("the second check says {other:?}"))),
     };
     same(
         "the rows that came back",
@@ -62,7 +62,7 @@ async fn checks_that_only_warn_leave_the_build(bench: Bench<'_>) -> Verdict {
             same("the rows that came back", failing.rows, &30)?;
             same("the rows that are kept", failing.kept.len(), &20)?;
         }
-        other => return Err(Wrong(format!("the checks say {other:?}"))),
+        other => return Err(Wrong::Found(format!("the checks say {other:?}"))),
     }
     bench.says("select count(*) from a", "40").await
 }
@@ -76,7 +76,10 @@ async fn checks_of_what_stands_go_on_behind_one_that_is_broken(bench: Bench<'_>)
     ];
     let verdicts = bench.engine.check(&checks, &bench.cancel).await?;
     let [first, second, third] = verdicts.as_slice() else {
-        return Err(Wrong(format!("three were asked, {} answered", verdicts.len())));
+        return Err(Wrong::Found(format!(
+            "three were asked, {} answered",
+            verdicts.len()
+        )));
     };
     holds("the first is broken", matches!(first, Judged::Broken(_)))?;
     same("the second", second, &&Judged::Holds)?;

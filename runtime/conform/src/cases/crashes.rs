@@ -3,6 +3,7 @@
 use watershed_drivers::olap::{Guard, OutputKind, Rename};
 
 use super::cases;
+use crate::NotTried;
 use crate::bench::{Bench, Verdict, Wrong, check, holds, numbered, tag, uid};
 
 cases! {
@@ -96,9 +97,9 @@ async fn whatever_the_moment_of_death_each_call_is_whole_or_absent(bench: Bench<
     let mut looked_at = 0;
     for call in HISTORY {
         let Some(images) = bench.scratch.images() else {
-            return Err(Wrong(
-                "the factory knows no point at which a process could die".to_owned(),
-            ));
+            return Err(Wrong::NotTried(NotTried(
+                "only a program that was built for tests has points at which it dies",
+            )));
         };
         let performed = perform(&bench, call).await;
         let images = images.take();

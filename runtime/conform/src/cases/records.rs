@@ -100,7 +100,7 @@ async fn a_build_that_is_dropped_at_any_await_is_whole_or_absent(mut bench: Benc
 async fn only_tag(bench: &Bench<'_>) -> Result<Tag, Wrong> {
     match bench.outputs().await?.as_slice() {
         [output] => Ok(output.tag),
-        outputs => Err(Wrong(format!(
+        outputs => Err(Wrong::Found(format!(
             "{} outputs stand, where one was built",
             outputs.len()
         ))),

@@ -134,7 +134,7 @@ async fn random_histories_of_names_end_as_a_plain_map_says(mut bench: Bench<'_>)
                 _ => match bench.rename(n, name).await {
                     Ok(_) => true,
                     Err(RenameError::Absent) if !expected.contains_key(&n) => false,
-                    Err(error) => return Err(Wrong(format!("seed {seed}: {error}"))),
+                    Err(error) => return Err(Wrong::Found(format!("seed {seed}: {error}"))),
                 },
             };
             if took {

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use watershed_conform::{Factory, Image, Images, Person, Rival, Scratch};
+use watershed_conform::{Factory, Image, Images, NotTried, Person, Rival, Scratch};
 use watershed_dialect::{DuckDb, Quoting};
 use watershed_drivers::CRASH_POINTS;
 use watershed_drivers::duckdb::{ByHand, Engine, Options};
@@ -107,14 +107,16 @@ impl Scratch for Folder {
         close_all(&self.opened).boxed()
     }
 
-    fn person(&self) -> Box<dyn Person> {
-        Box::new(Program(ByHand::open(&self.file())))
+    fn person(&self) -> Result<Box<dyn Person>, NotTried> {
+        Ok(Box::new(Program(ByHand::open(&self.file()))))
     }
 
-    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival> {
+    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Result<Rival, NotTried>> {
         let folder = self.folder.path().display();
         let said = format!("{epoch}\n{table}\n{folder}");
-        run_rival("another_process_tries_to_build", RIVAL, said).boxed()
+        run_rival("another_process_tries_to_build", RIVAL, said)
+            .map(Ok)
+            .boxed()
     }
 
     fn images(&self) -> Option<Box<dyn Images>> {

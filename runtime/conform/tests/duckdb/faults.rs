@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use watershed_conform::{Factory, Images, Layer, Layered, Person, Rival, Scratch};
+use watershed_conform::{Factory, Images, Layer, Layered, NotTried, Person, Rival, Scratch};
 use watershed_dialect::{DuckDb, Quoting};
 use watershed_drivers::olap::{
     Build, BuildError, Built, Check, Dropped, Failure, Guarantees, Guard, Hooks, Object, Olap, Output,
@@ -102,11 +102,11 @@ impl Scratch for FaultyScratch {
         self.inner.close()
     }
 
-    fn person(&self) -> Box<dyn Person> {
+    fn person(&self) -> Result<Box<dyn Person>, NotTried> {
         self.inner.person()
     }
 
-    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival> {
+    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Result<Rival, NotTried>> {
         self.inner.rival(epoch, table)
     }
 

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use watershed_conform::{Factory, Image, Images, Person, Rival, Scratch};
+use watershed_conform::{Factory, Image, Images, NotTried, Person, Rival, Scratch};
 use watershed_dialect::{DuckDb, Quoting};
 use watershed_drivers::CRASH_POINTS;
 use watershed_drivers::duckdb::{ByHand, Engine, LAKE_GUARANTEES, Options};
@@ -332,13 +332,15 @@ impl Scratch for LakeFolder {
         close_all(&self.opened).boxed()
     }
 
-    fn person(&self) -> Box<dyn Person> {
-        Box::new(Program(self.address.by_hand()))
+    fn person(&self) -> Result<Box<dyn Person>, NotTried> {
+        Ok(Box::new(Program(self.address.by_hand())))
     }
 
-    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival> {
+    fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Result<Rival, NotTried>> {
         let said = format!("{epoch}\n{table}\n{}", self.address.to_text());
-        run_rival("another_process_tries_to_build_in_the_lake", RIVAL, said).boxed()
+        run_rival("another_process_tries_to_build_in_the_lake", RIVAL, said)
+            .map(Ok)
+            .boxed()
     }
 
     fn images(&self) -> Option<Box<dyn Images>> {
