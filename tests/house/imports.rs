@@ -131,6 +131,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-callers",
             "watershed-proto",
             "watershed-compilers",
+            "watershed-conform",
             "watershed-controller",
             "watershed-core",
             "watershed-delivery",

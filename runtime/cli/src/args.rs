@@ -137,7 +137,7 @@ pub(super) enum Command {
     Logs(Logs),
     /// Show numbers: what is pending, runs and failed, how long things take.
     Stats(Stats),
-    /// Check the program's own consistency.
+    /// Check the program's own consistency, and the engine.
     Debug(Debug),
     /// Find damaged files of the project's state, and set them aside.
     Doctor(Doctor),
@@ -503,6 +503,16 @@ pub(super) struct Debug {
 pub(super) enum Debugging {
     /// Check every rule of the controller, and the stored catalog against the loaded one.
     Check,
+    /// Hold the project's engine to what it promises, on data of its own, which are removed afterwards.
+    Conform(Conform),
+}
+
+/// The arguments of `debug conform`.
+#[derive(Debug, Args)]
+pub(super) struct Conform {
+    /// Cases to try [default: all].
+    #[arg(value_name = "CASE")]
+    pub cases: Vec<String>,
 }
 
 /// The arguments of `doctor`.

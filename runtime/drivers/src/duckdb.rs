@@ -4,7 +4,7 @@
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `step` puts rows into a table that stands, `columns` holds theirs against those of the table, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it,
-//! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `own_file` is for those who share it, `upkeep` is of the space that either home takes, `catalog_copies` is of a lake's catalog, `retention` says how long a lake keeps what nobody needs; `catalog` is Postgres' for SQL clients, in memory, as is the engine of `parameter_types`; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `own_file` is for those who share it, `outside` is somebody else's program on the data, `upkeep` is of the space that either home takes, `catalog_copies` is of a lake's catalog, `retention` says how long a lake keeps what nobody needs; `catalog` is Postgres' for SQL clients, in memory, as is the engine of `parameter_types`; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
 mod attach_error;
@@ -44,6 +44,7 @@ mod names;
 mod no_columns;
 mod olap;
 mod options;
+mod outside;
 #[cfg(feature = "by-hand")]
 mod outsider;
 mod own_file;
@@ -84,6 +85,7 @@ pub use conditions::Conditions;
 pub use engine::Engine;
 pub use guarantees::{GUARANTEES, LAKE_GUARANTEES};
 pub use options::Options;
+pub use outside::Outside;
 #[cfg(feature = "by-hand")]
 pub use outsider::ByHand;
 pub(crate) use parameter_types::parameter_types;

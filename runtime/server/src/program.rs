@@ -5,6 +5,7 @@
 #[cfg(feature = "http")]
 pub use crate::editor;
 pub use crate::instance::compiled::{compile, finding, secrets_of as secrets_of_files};
+pub use crate::instance::conform::conform;
 pub use crate::instance::run_log::log_runs;
 pub use crate::instance::{
     Stayed, Stop, Stopping, close_problem, compiler_options, open_problem, sandbox, state_name, state_problem,

@@ -95,6 +95,7 @@ mod changes;
 mod checks;
 mod commands;
 mod confined;
+mod conforms;
 mod connected;
 mod containers;
 mod crashes;

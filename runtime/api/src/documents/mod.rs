@@ -11,6 +11,7 @@ mod call;
 mod care;
 mod check;
 mod compile;
+mod conform;
 mod data_test;
 mod diagnostic;
 mod engine;
@@ -44,6 +45,7 @@ pub use call::CallDocument;
 pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
+pub use conform::{ConformCase, ConformDocument, ConformEnd, ConformGuarantee};
 pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument};
 pub use diagnostic::{Diagnostic, RelatedPlace, Severity};
 pub use engine::{EngineDocument, EnginePart, EnginePromise};
@@ -101,6 +103,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("history", schemars::schema_for!(HistoryDocument)),
         ("partitions", schemars::schema_for!(PartitionsDocument)),
         ("check", schemars::schema_for!(CheckDocument)),
+        ("conform", schemars::schema_for!(ConformDocument)),
         ("doctor", schemars::schema_for!(DoctorDocument)),
         ("backup", schemars::schema_for!(BackupDocument)),
         ("trash", schemars::schema_for!(TrashDocument)),

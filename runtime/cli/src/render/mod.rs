@@ -11,6 +11,7 @@ pub(crate) mod chart;
 pub(crate) mod check;
 pub(crate) mod ci;
 mod columns;
+pub(crate) mod conform;
 pub(crate) mod data_tests;
 pub(crate) mod declared;
 pub(crate) mod diagnostics;

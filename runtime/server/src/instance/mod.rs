@@ -22,6 +22,7 @@
 mod approve;
 pub(crate) mod catalog;
 pub(crate) mod compiled;
+pub(crate) mod conform;
 mod converge;
 #[cfg(feature = "http")]
 mod edits;

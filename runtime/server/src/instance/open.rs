@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use watershed_drivers::duckdb::{self, Engine};
-use watershed_drivers::olap::{Access, Conditions, Home, Olap};
+use watershed_drivers::duckdb::{self, Engine, Outside};
+use watershed_drivers::olap::{Access, Conditions, Home, Olap, System};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::Outputs;
 use watershed_outputs::secrets::Secrets;
@@ -31,6 +31,60 @@ pub(crate) fn engine_of(path: PathBuf, options: &Options, state: &StateFolder) -
         path,
         ..settings(options, state, Access::ReadOnly)
     }))
+}
+
+/// Data for a trial of the engine, apart from the project's.
+#[derive(Clone)]
+pub(crate) struct Trial(duckdb::Options);
+
+impl Trial {
+    /// Names data in a home, or in a file at a path, to be used with the settings of a project.
+    pub(crate) fn new(options: &Options, state: &StateFolder, path: PathBuf, home: Home) -> Self {
+        Self(duckdb::Options {
+            path,
+            home,
+            ..settings(options, state, Access::ReadWrite)
+        })
+    }
+
+    pub(crate) fn engine(&self) -> Arc<dyn Olap> {
+        Arc::new(Engine::new(self.0.clone()))
+    }
+
+    /// Opens the data with somebody else's program; no engine may have them open.
+    pub(crate) fn outside(&self) -> Result<Outside, String> {
+        Outside::open(&self.0)
+    }
+
+    /// Returns true if one process at a time can have the data open.
+    pub(crate) fn is_one_process(&self) -> bool {
+        match &self.0.home {
+            Home::File => true,
+            Home::Lake(home) => {
+                let lake = home.database.lake.as_ref();
+                lake.is_none_or(|lake| lake.catalog == System::DuckDb)
+            }
+        }
+    }
+
+    /// Returns the name of what a server has of the data; empty where it has nothing.
+    pub(crate) fn name(&self) -> String {
+        let schema = match &self.0.home {
+            Home::File => None,
+            Home::Lake(home) => home.database.lake.as_ref().and_then(|lake| lake.schema.clone()),
+        };
+        schema
+            .map(|schema| format!("schema {schema}"))
+            .unwrap_or_default()
+    }
+
+    /// Removes what a server has of the data.
+    pub(crate) fn forget(&self) -> Result<(), String> {
+        match &self.0.home {
+            Home::File => Ok(()),
+            Home::Lake(home) => Outside::forget_lake(&self.0, home),
+        }
+    }
 }
 
 /// Returns the evaluator of conditions of policies, which costs nothing until it is used.
