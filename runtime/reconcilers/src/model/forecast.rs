@@ -115,6 +115,11 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         false => None,
     };
     let has_moved = is_elsewhere && standing.is_none();
+    let answered = record.as_ref().map(|record| record.answered);
+    let standing = standing.map(|standing| Record {
+        answered: answered.map_or(standing.answered, |answered| standing.answered.or_later(answered)),
+        ..standing
+    });
     let record = standing.or(record);
     let made = sky.made.read_by_model(&spec.uses);
     let seen = record

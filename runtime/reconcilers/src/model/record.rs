@@ -75,6 +75,16 @@ pub struct Refreshes {
     pub full: u64,
 }
 
+impl Refreshes {
+    /// Returns the later of two counts, which only grow.
+    pub(super) fn or_later(self, other: Self) -> Self {
+        Self {
+            plain: self.plain.max(other.plain),
+            full: self.full.max(other.full),
+        }
+    }
+}
+
 /// The record of an output's build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {

@@ -50,7 +50,14 @@ pub(super) async fn find(subject: Subject<'_>) -> Result<KnownOutput, Error> {
         (Lookup::Listed(output), _) => output,
     };
     match output {
-        Some(output) => Ok(KnownOutput::from_output(&output, copy)),
+        Some(output) => {
+            let elsewhere = copy.as_ref().filter(|_| has_moved).map(|copy| copy.answered);
+            let mut known = KnownOutput::from_output(&output, copy);
+            if let (Some(record), Some(answered)) = (&mut known.record, elsewhere) {
+                record.answered = record.answered.or_later(answered);
+            }
+            Ok(known)
+        }
         None if copy.is_some() => Ok(KnownOutput {
             record: copy,
             has_moved,
@@ -171,12 +178,13 @@ impl KnownOutput {
             let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
             let total_ms = copy.as_ref().map_or(record.total_ms, |copy| copy.total_ms);
             let stale_input = copy.as_ref().map_or(record.stale_input, |copy| copy.stale_input);
-            // A question to a store that found nothing new is known to the catalog alone.
+            // A question to a store that found nothing new, and what was answered in another place, are known to the catalog
+            // alone.
             let answered = copy
                 .as_ref()
-                .filter(|copy| copy.asked_at_ms > 0)
-                .map(|copy| (copy.answered, copy.asked_at_ms));
-            let (answered, asked_at_ms) = answered.unwrap_or((record.answered, record.asked_at_ms));
+                .map_or(record.answered, |copy| record.answered.or_later(copy.answered));
+            let asked = copy.as_ref().map(|copy| copy.asked_at_ms).filter(|at| *at > 0);
+            let asked_at_ms = asked.unwrap_or(record.asked_at_ms);
             let (schedule, counts_from_ms) = match &copy {
                 Some(copy) => (copy.schedule.clone(), copy.counts_from_ms),
                 None => (record.schedule.clone(), record.counts_from_ms),
