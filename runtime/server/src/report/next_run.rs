@@ -6,6 +6,14 @@ use watershed_api::documents::Time;
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::model::due;
 
+/// Codes of errors of what can't be reached.
+const AWAY: [&str; 4] = [
+    "connection-refused",
+    "connection-failed",
+    "host-unknown",
+    "engine-unknown",
+];
+
 /// Kinds that are run again because the lake that models are built in is away.
 const TRIED_AGAIN: [&str; 4] = ["model", "connector", "migration", "metrics_view"];
 
@@ -15,7 +23,13 @@ pub(super) fn is_tried_again(row: &Row) -> bool {
         let now = Timestamp::from(SystemTime::now());
         due::is_bound_of_age(row, at) || due::scheduled(row, now) == Some(at)
     };
-    TRIED_AGAIN.contains(&row.kind.as_str()) && row.next_reconcile.is_some_and(|at| !is_of_schedule(at))
+    let is_away = row
+        .error
+        .as_ref()
+        .is_some_and(|error| AWAY.contains(&&*error.code));
+    is_away
+        && TRIED_AGAIN.contains(&row.kind.as_str())
+        && row.next_reconcile.is_some_and(|at| !is_of_schedule(at))
 }
 
 /// Returns the time of the next scheduled run of a resource. A look that only checks the age of rows doesn't count.
