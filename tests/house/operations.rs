@@ -10,6 +10,7 @@ const COMMAND_LINE: &[&str] = &["runtime/api", "runtime/cli", "runtime/shim"];
 
 /// Files of the library that name exit codes, because a document that they make says with which one its command ends.
 const ENDS: &[&str] = &[
+    "runtime/server/src/instance/conform.rs",
     "runtime/server/src/instance/converge.rs",
     "runtime/server/src/instance/stop.rs",
     "runtime/server/src/report/document.rs",

@@ -85,7 +85,7 @@ pub use conditions::Conditions;
 pub use engine::Engine;
 pub use guarantees::{GUARANTEES, LAKE_GUARANTEES};
 pub use options::Options;
-pub use outside::Outside;
+pub use outside::{Outside, endless, numbers};
 #[cfg(feature = "by-hand")]
 pub use outsider::ByHand;
 pub(crate) use parameter_types::parameter_types;

@@ -46,7 +46,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What a plan says is done, and what fails by itself.
+/// Work that a plan foresees, and failures that are no other's.
 fn planned(project: &Sandbox) -> (Works, Works) {
     let plan = project.call(&["plan", "--json"]).json();
     let steps = plan["steps"].as_array().expect("steps are listed").iter();
@@ -68,7 +68,7 @@ fn planned(project: &Sandbox) -> (Works, Works) {
     (done, failed)
 }
 
-/// What a run does, and what fails by itself.
+/// Work of a run, and failures that are no other's.
 fn ran(project: &Sandbox) -> (Works, Works) {
     let run = project.call(&["run", "--json"]).json();
     let resources = run["resources"].as_array().expect("resources are listed");

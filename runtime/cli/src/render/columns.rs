@@ -129,7 +129,7 @@ impl Cell {
     }
 }
 
-/// What stands before the lines below a row.
+/// Indent of the lines below a row.
 const BELOW: &str = "    ";
 
 /// Largest width of a resource's name in a table, in columns.

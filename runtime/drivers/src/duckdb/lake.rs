@@ -31,7 +31,7 @@ mod definitions;
 mod epoch;
 mod keeping;
 mod opening;
-mod partial;
+pub(super) mod partial;
 mod server;
 mod types;
 mod views;

@@ -7,10 +7,20 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::attachment;
 use super::options::Options;
 use super::sys::{Answer, Connection, Database, RawError};
-use crate::olap::{Attached, Home, LakeHome, System, Value};
+use crate::olap::{Attached, Home, LakeHome, OutputKind, System, Value};
 
 /// Name in SQL of the database that has a lake's catalog.
 const CATALOG: &str = "catalog";
+
+/// Returns a query for a column `x` of so many numbers.
+pub fn numbers(rows: u64) -> String {
+    format!("SELECT range AS x FROM range({rows})")
+}
+
+/// Returns a query that goes on for ever, in little memory.
+pub fn endless() -> String {
+    "SELECT sum(a.i * b.i) AS x FROM range(100000000) a(i), range(100000000) b(i)".to_owned()
+}
 
 /// A program of somebody else, which has the data of an engine open.
 pub struct Outside {
@@ -74,6 +84,31 @@ impl Outside {
     pub fn run(&self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
         let answer = self.connection.run(sql, &[]).and_then(Answer::collect);
         answer.map_err(|RawError(message)| message)
+    }
+
+    /// Makes a table or view of a query, with a comment.
+    ///
+    /// # Errors
+    /// The engine's words.
+    pub fn make(&self, name: &str, kind: OutputKind, sql: &str, comment: Option<&str>) -> Result<(), String> {
+        let name = DuckDb.name(name);
+        self.run(&format!("CREATE {kind} {name} AS {sql}"))?;
+        if let Some(comment) = comment {
+            let comment = DuckDb.text(comment);
+            self.run(&format!("COMMENT ON {kind} {name} IS {comment}"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names of all tables and views, in order.
+    ///
+    /// # Errors
+    /// The engine's words.
+    pub fn objects(&self) -> Result<Vec<String>, String> {
+        let sql = "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database() \
+                   AND table_schema = 'main' ORDER BY 1";
+        let names = self.run(sql)?.into_iter().flatten();
+        Ok(names.map(|value| value.to_string()).collect())
     }
 
     fn connect(options: &Options, has_file: bool) -> Result<Self, String> {

@@ -226,7 +226,7 @@ impl<'a> Work<'a> {
             return failure;
         }
         if let (Some(lake), Failure::DiskFull { message }) = (self.lake, &failure) {
-            lake.remove_partial(message);
+            lake::partial::remove_partial(lake, message);
         }
         match (failure, self.connection.path()) {
             (Failure::DiskFull { message }, Some(path)) => disk_full(message, path),

@@ -17,10 +17,10 @@ use watershed_conform::{
     CaseEnd, CaseReport, Factory, Images, NotTried, Person, Report, Rival, Scratch, conform_in,
 };
 use watershed_dialect::{ENGINE, Quoting};
-use watershed_drivers::engines;
 use watershed_drivers::olap::{
-    Build, Cell, Guarantees, Home, LakeHome, Olap, OutputKind, System, Tag, Value, is_in_trash,
+    Build, Cell, Guarantees, Home, LakeHome, Olap, OutputKind, System, Tag, is_in_trash,
 };
+use watershed_drivers::{duckdb, engines};
 use watershed_locks::Unpoisoned as _;
 
 use super::{Options, home, open};
@@ -201,11 +201,11 @@ impl Factory for Trial<'_> {
     }
 
     fn numbers(&self, rows: u64) -> String {
-        format!("select range as x from range({rows})")
+        duckdb::numbers(rows)
     }
 
     fn endless(&self) -> String {
-        "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000000) b(i)".to_owned()
+        duckdb::endless()
     }
 }
 
@@ -284,21 +284,11 @@ struct Somebody(open::Trial);
 
 impl Person for Somebody {
     fn make(&self, name: &str, kind: OutputKind, sql: &str, comment: Option<&str>) -> Result<(), String> {
-        let outside = self.0.outside()?;
-        let name = ENGINE.name(name);
-        outside.run(&format!("create {kind} {name} as {sql}"))?;
-        if let Some(comment) = comment {
-            let comment = ENGINE.text(comment);
-            outside.run(&format!("comment on {kind} {name} is {comment}"))?;
-        }
-        Ok(())
+        self.0.outside()?.make(name, kind, sql, comment)
     }
 
     fn objects(&self) -> Result<Vec<String>, String> {
-        let sql = "select table_name from information_schema.tables where table_catalog = current_database() \
-                   and table_schema = 'main' order by 1";
-        let rows = self.0.outside()?.run(sql)?;
-        let names = rows.into_iter().flatten().map(|value: Value| value.to_string());
+        let names = self.0.outside()?.objects()?.into_iter();
         Ok(names.filter(|name| !is_in_trash(name)).collect())
     }
 }

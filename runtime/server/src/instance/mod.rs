@@ -67,6 +67,7 @@ use watershed_managers::{Discovery, Managed};
 use watershed_outputs::{Outputs, secrets::Secrets};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::managed::Calls;
+use watershed_reconcilers::project_parser::compilation::Compilation;
 use watershed_reconcilers::project_parser::known::Known;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 use watershed_reconcilers::setup::BESIDE_BUILDS;
@@ -204,17 +205,12 @@ impl Runtime {
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Outputs::new(Arc::clone(&engine), state.proof()).await;
-        let outputs = open::outputs(outputs, &options, secrets.clone());
-        let outputs = outputs.with_lake(place.connector());
+        let outputs = open::outputs(outputs, &options, secrets.clone()).with_lake(place.connector());
         let outputs = outputs.with_chosen(choice.chosen.clone());
         let outputs = Arc::new(outputs.with_sandbox(sandbox(&options, &state)));
         refuse_damage(&*engine, &outputs, options.files, &place).await?;
         let jobs = open::jobs(&options, &state, &place.home);
-        let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
-            .confined(outputs.sandbox().cloned());
-        if let Some(compilation) = place.take_compilation() {
-            known.begin_with(compilation);
-        }
+        let known = known_files(&options, &state, &outputs, &touched, place.take_compilation());
         let (store, claim) = self.catalog_of(&options, &state).await?;
         // Not before it is known that this version may write into the folder.
         Moment::End.forget(&state.path());
@@ -290,6 +286,22 @@ impl Runtime {
             lock,
         })
     }
+}
+
+/// Returns what is known of the project's files: a compilation, if there was one already.
+fn known_files(
+    options: &Options,
+    state: &StateFolder,
+    outputs: &Outputs,
+    touched: &Touched,
+    compilation: Option<Compilation>,
+) -> Known {
+    let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone());
+    let known = known.confined(outputs.sandbox().cloned());
+    if let Some(compilation) = compilation {
+        known.begin_with(compilation);
+    }
+    known
 }
 
 /// Has the lease taken under an epoch above all that the data have seen: a state folder that was deleted or restored is

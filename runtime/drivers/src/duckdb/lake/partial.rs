@@ -5,21 +5,19 @@ use std::path::{Component, Path};
 use super::Lake;
 use super::keeping::FILE;
 
-impl Lake {
-    /// Removes the file that a message about a full disk names, if the lake was writing that: no snapshot has it, and none
-    /// will. Others that the same statement had finished go with those that are in no snapshot.
-    pub(in crate::duckdb) fn remove_partial(&self, message: &str) {
-        let lake = self.home.database.lake.as_ref();
-        let Some(place) = lake.and_then(|lake| lake.data_path.as_deref()) else {
-            return;
-        };
-        let Some(file) = partial(message, Path::new(place)) else {
-            return;
-        };
-        match std::fs::remove_file(file) {
-            Ok(()) => tracing::debug!(file = %file.display(), "removed what there was no room for"),
-            Err(error) => tracing::debug!(%error, file = %file.display(), "an unfinished file stays"),
-        }
+/// Removes the file that a message about a full disk names, if a lake was writing that: no snapshot has it, and none
+/// will. Others that the same statement had finished go with those that are in no snapshot.
+pub(in crate::duckdb) fn remove_partial(lake: &Lake, message: &str) {
+    let lake = lake.home.database.lake.as_ref();
+    let Some(place) = lake.and_then(|lake| lake.data_path.as_deref()) else {
+        return;
+    };
+    let Some(file) = partial(message, Path::new(place)) else {
+        return;
+    };
+    match std::fs::remove_file(file) {
+        Ok(()) => tracing::debug!(file = %file.display(), "removed what there was no room for"),
+        Err(error) => tracing::debug!(%error, file = %file.display(), "an unfinished file stays"),
     }
 }
 
