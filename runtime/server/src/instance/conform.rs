@@ -17,10 +17,10 @@ use watershed_conform::{
     CaseEnd, CaseReport, Factory, Images, NotTried, Person, Report, Rival, Scratch, conform_in,
 };
 use watershed_dialect::{ENGINE, Quoting};
+use watershed_drivers::engines;
 use watershed_drivers::olap::{
     Build, Cell, Guarantees, Home, LakeHome, Olap, OutputKind, System, Tag, is_in_trash,
 };
-use watershed_drivers::{duckdb, engines};
 use watershed_locks::Unpoisoned as _;
 
 use super::{Options, home, open};
@@ -201,11 +201,11 @@ impl Factory for Trial<'_> {
     }
 
     fn numbers(&self, rows: u64) -> String {
-        duckdb::numbers(rows)
+        open::numbers(rows)
     }
 
     fn endless(&self) -> String {
-        duckdb::endless()
+        open::endless()
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use watershed_drivers::duckdb::{self, Engine, Outside};
+pub(crate) use watershed_drivers::duckdb::{endless, numbers};
 use watershed_drivers::olap::{Access, Conditions, Home, Olap, System};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::Outputs;
