@@ -36,7 +36,7 @@ use world::Simulation;
 
 /// The duration of an ordinary run, and of one in CI.
 const ORDINARY: Duration = Duration::from_secs(5);
-const CI: Duration = Duration::from_secs(20);
+const CI: Duration = Duration::from_secs(10);
 
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;

@@ -8,7 +8,7 @@
 //! | `projects` | whole projects, and events that change them |
 //! | `editor` | questions of an editor at any place of any text |
 //!
-//! An input is a function of its seed. An ordinary run takes a second for each target, `WATERSHED_PROOF=ci` twenty,
+//! An input is a function of its seed. An ordinary run takes a second for each target, `WATERSHED_PROOF=ci` ten,
 //! `WATERSHED_FUZZ_SECONDS` as many as it says (`scripts/prove fuzz`). A failure prints target and seed; `WATERSHED_SEED`
 //! runs one seed alone. Seeds that once failed stand in `fuzz/seeds.txt` and are always run.
 
@@ -33,7 +33,7 @@ const KEPT: &str = include_str!("fuzz/seeds.txt");
 /// Seconds that each target has in an ordinary run.
 const ORDINARY: u64 = 1;
 /// Seconds that each target has in CI.
-const CI: u64 = 20;
+const CI: u64 = 10;
 
 /// The time that each target has.
 fn share() -> Duration {

@@ -97,7 +97,7 @@ impl Lines {
 fn rounds() -> u64 {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Err(_) => 5,
-        Ok("ci") => 12,
+        Ok("ci") => 6,
         Ok(number) => number.parse().unwrap_or(300),
     }
 }

@@ -32,7 +32,7 @@ const QUESTIONS: [&str; 6] = [
 fn share() -> (u32, u64) {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Ok("all") => (10_000, 1_000),
-        _ => (200, 30),
+        _ => (100, 15),
     }
 }
 

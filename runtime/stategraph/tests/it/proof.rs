@@ -34,7 +34,7 @@ pub(crate) enum Share {
 pub(crate) fn share() -> Share {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Err(_) => Share::Time(Duration::from_secs(2)),
-        Ok("ci") => Share::Time(Duration::from_secs(20)),
+        Ok("ci") => Share::Time(Duration::from_secs(10)),
         Ok("all") => Share::All,
         Ok(number) => Share::Rounds(number.parse().expect("WATERSHED_PROOF: ci, all or a number")),
     }
