@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_conform::{Factory, Image, Images, NotTried, Person, Rival, Scratch};
 use watershed_dialect::{DuckDb, Quoting};
 use watershed_drivers::CRASH_POINTS;
-use watershed_drivers::duckdb::{ByHand, Engine, Options};
+use watershed_drivers::duckdb::{ByHand, Engine, Options, endless, numbers};
 use watershed_drivers::olap::{Guarantees, Olap, OutputKind, is_in_trash};
 
 /// Name of the database file in its folder.
@@ -38,11 +38,11 @@ impl Factory for DuckDbFactory {
     }
 
     fn numbers(&self, rows: u64) -> String {
-        format!("select range as x from range({rows})")
+        numbers(rows)
     }
 
     fn endless(&self) -> String {
-        "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000) b(i)".to_owned()
+        endless()
     }
 }
 

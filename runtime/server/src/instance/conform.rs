@@ -23,7 +23,7 @@ use watershed_drivers::olap::{
 };
 use watershed_locks::Unpoisoned as _;
 
-use super::{Options, home, open};
+use super::{Options, home, open, state_problem};
 use crate::state_folder::StateFolder;
 
 /// Beginning of the names of what a trial makes.
@@ -41,6 +41,8 @@ pub async fn conform(
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<ConformDocument, Problem> {
     let home = home::find(options, state).await?.home;
+    // Private, and out of version control, where nothing was run yet.
+    state.create().map_err(|error| state_problem(&error))?;
     let id = Uuid::new_v4().simple().to_string();
     let trial = Trial {
         folder: state.path().join(format!("{NAME}_{id}")),
