@@ -11,8 +11,10 @@ export default defineConfig({
         test: {
           name: "journeys",
           include: ["tests/*.test.ts"],
-          testTimeout: 90_000,
+          testTimeout: 120_000,
           hookTimeout: 90_000,
+          // As long as a page waits: machines that tests share stall for seconds.
+          expect: { poll: { timeout: 30_000 } },
           // One after the other: each file has a program and a browser, and machines of CI have two cores.
           fileParallelism: false,
         },

@@ -42,7 +42,7 @@ served("the activity of a project", forty, (on) => {
     const runs = page.getByRole("list", { name: "Runs" }).getByRole("listitem");
     await runs.first().waitFor();
     const runsAre = (word: string) =>
-      expect.poll(async () => new Set((await runs.allTextContents()).map((text) => text.includes(word))), { timeout: 15_000 }).toEqual(new Set([true]));
+      expect.poll(async () => new Set((await runs.allTextContents()).map((text) => text.includes(word)))).toEqual(new Set([true]));
     await page.getByRole("button", { name: "done", exact: true }).click();
     await runsAre("done");
     await page.getByRole("button", { name: "all", exact: true }).click();

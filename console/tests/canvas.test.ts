@@ -175,9 +175,9 @@ served("the boards of flights", boards, (on) => {
     const shown = page.locator("[data-measure=flights]");
     const said = await shown.innerText();
     write(on.program.project, { [file]: before.replace("expression: count(*)\n", "expression: 2 * count(*)\n") });
-    await expect.poll(() => shown.innerText(), { timeout: 30_000 }).not.toBe(said);
+    await expect.poll(() => shown.innerText()).not.toBe(said);
     write(on.program.project, { [file]: before });
-    await expect.poll(() => shown.innerText(), { timeout: 30_000 }).toBe(said);
+    await expect.poll(() => shown.innerText()).toBe(said);
     await settled(page);
     await leave();
   });

@@ -82,7 +82,7 @@ served("a file", shop, (on) => {
     await text(page, "models/orders.sql").waitFor();
     await settled(page);
     await page.getByRole("region", { name: "The way back" }).waitFor({ state: "detached" });
-    await expect.poll(async () => (await on.program.list()).every(({ health }) => health === "ok"), { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => (await on.program.list()).every(({ health }) => health === "ok")).toBe(true);
 
     const was = disk(on.program, DAILY);
     await tree(page).getByRole("link", { name: "daily.sql" }).click();
@@ -99,7 +99,7 @@ served("a file", shop, (on) => {
     await text(page, DAILY).waitFor();
     expect(disk(on.program, DAILY)).toBe(was);
     await settled(page);
-    await expect.poll(async () => (await on.program.list()).every(({ health }) => health === "ok"), { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => (await on.program.list()).every(({ health }) => health === "ok")).toBe(true);
     await leave(FAILED_REQUEST);
   });
 
@@ -256,7 +256,7 @@ served("a file", shop, (on) => {
       await page.keyboard.press("F2");
       return told.count();
     };
-    await expect.poll(ask, { timeout: 30_000, interval: 250 }).toBeGreaterThan(0);
+    await expect.poll(ask, { interval: 250 }).toBeGreaterThan(0);
     await text(page, "models/best.sql").focus();
     await page.keyboard.press("Shift+F12");
     await page.getByRole("region", { name: "Where it is used" }).getByRole("link", { name: "models/best.sql:2:6" }).waitFor();

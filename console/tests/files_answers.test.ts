@@ -71,7 +71,7 @@ class Both {
       [one, other] = await Promise.all([ask(this.ofPage), ask(this.ofProgram)]);
       return isDeepStrictEqual(one, other) || { page: one, program: other };
     };
-    await expect.poll(same, { message: about, timeout: 20_000 }).toBe(true);
+    await expect.poll(same, { message: about }).toBe(true);
     return one;
   }
 
@@ -123,7 +123,7 @@ for (const [name, mistaken] of [["flights", 0], ["broken", 30]] as const) {
         await tree(page).getByRole("link").click();
         await text(page, path).waitFor();
         const expected = found.map(({ severity, range, code }) => `${WORDS[severity]} line ${range.start.line + 1} ${code}`);
-        await expect.poll(() => shown(page), { message: path, timeout: 20_000 }).toEqual(expected);
+        await expect.poll(() => shown(page), { message: path }).toEqual(expected);
         await page.getByRole("button", { name: `Close ${path}` }).click();
       }
       both.each((of) => of.end());

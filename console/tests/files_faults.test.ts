@@ -89,15 +89,15 @@ served("a language server", shop, (on) => {
     await heard(page);
     between.hold();
     await write(page, DAILY, MISTAKE);
-    await expect.poll(() => between.holds("missing-ref"), { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => between.holds("missing-ref")).toBeGreaterThan(0);
     await text(page, DAILY).focus();
     // Proposals for a place that is not there any more when they come.
     await page.keyboard.press("Control+End");
     await page.keyboard.insertText("ORDER BY sh");
     await page.keyboard.press("Control+Space");
-    await expect.poll(() => between.holds('"items"'), { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => between.holds('"items"')).toBeGreaterThan(0);
     await write(page, DAILY, GOOD);
-    await expect.poll(() => between.holds('"diagnostics":[]'), { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => between.holds('"diagnostics":[]')).toBeGreaterThan(0);
     expect(await findings(page).count()).toBe(0);
     between.release(order);
     await heard(page);
@@ -169,7 +169,7 @@ served("a slow service", shop, (on) => {
     await save(page).click();
     await expect.poll(() => disk(on.program, DAILY)).toBe(`-- saved\n${GOOD}`);
     await leaves("PUT");
-    await expect.poll(() => kept(page), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => kept(page)).toBe(0);
     await leave();
   });
 });

@@ -102,7 +102,7 @@ class Journey {
     const told = `seed ${seed}, after ${this.done.slice(-12).join("; ")}`;
     const { desk, pages } = this;
     const wanted = { tabs: desk.tabs.map(expected), kept: [...desk.kept].map(({ path, text }) => JSON.stringify([path, text])).sort() };
-    await expect.poll(async () => ({ tabs: await Promise.all(pages.map(seen)), kept: await kept(pages[0]!) }), { message: told, timeout: 20_000 }).toEqual(wanted);
+    await expect.poll(async () => ({ tabs: await Promise.all(pages.map(seen)), kept: await kept(pages[0]!) }), { message: told }).toEqual(wanted);
     const files = readdirSync(join(this.folder, "models")).map((name) => [`models/${name}`, readFileSync(join(this.folder, "models", name), "utf8")]);
     expect(Object.fromEntries(files), told).toEqual(Object.fromEntries([...desk.disk].map(([path, text]) => [path, ends(path, text)])));
   }

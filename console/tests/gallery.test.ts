@@ -41,7 +41,7 @@ served("the gallery", gallery, (on) => {
     const { page, leave } = await visit(of(name), { viewport: { width: 1440, height: 6_000 } });
     await settled(page);
     // What draws charts comes with the first of them.
-    await expect.poll(() => page.locator(".chart[aria-busy=true]").count(), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => page.locator(".chart[aria-busy=true]").count()).toBe(0);
     const frames = await framesOf(page);
     expect(frames.length).toBeGreaterThan(3);
     for (const { name: of, draws, says } of frames) if (draws.length === 0) expect(says.join(), `${of}: ${says}`).toMatch(SAYS[of] ?? /^$/);
@@ -228,7 +228,7 @@ served("the gallery", gallery, (on) => {
     await settled(page);
     await page.evaluate(() => (window.print = () => ((window as any).printed = [...document.querySelectorAll("main section.frame")].map((one) => one.querySelector("canvas, table, [data-measure], select, [role=switch], .prose") !== null))));
     await page.getByRole("button", { name: "Print" }).click();
-    await expect.poll(() => page.evaluate(() => (window as any).printed), { timeout: 30_000 }).toBeDefined();
+    await expect.poll(() => page.evaluate(() => (window as any).printed)).toBeDefined();
     // All tabs are there, and all below the edge of the screen is drawn.
     const printed: boolean[] = await page.evaluate(() => (window as any).printed);
     expect(printed.length).toBeGreaterThan(11);
@@ -267,7 +267,7 @@ served("the gallery", gallery, (on) => {
     for (const [name, words] of [...Object.entries(BOARDS), ["broken", ""], ["figures", "range=2030-01"]] as const) {
       await page.goto(of(name, words));
       await settled(page);
-      await expect.poll(() => page.locator(".chart[aria-busy=true]").count(), { timeout: 30_000 }).toBe(0);
+      await expect.poll(() => page.locator(".chart[aria-busy=true]").count()).toBe(0);
       await accessible(page);
       expect(await page.locator("main").evaluate((main) => main.scrollWidth)).toBeLessThanOrEqual(width);
       await picture(page, `gallery ${name}${words.startsWith("range") ? " empty" : ""} ${theme} ${width}`);

@@ -68,7 +68,7 @@ served(`a chain of ${MODELS} models`, chain, (on) => {
       const node = page.locator(".node");
       await node.focus();
       await page.keyboard.press("ArrowRight");
-      await expect.poll(() => node.getAttribute("aria-label"), { timeout: 15_000 }).toMatch(/^Folder/);
+      await expect.poll(() => node.getAttribute("aria-label")).toMatch(/^Folder/);
       await page.keyboard.press("Enter");
       await painted(page, folders - 1 + 500);
     });
@@ -88,9 +88,9 @@ served(`a chain of ${MODELS} models`, chain, (on) => {
     await page.locator(".node").focus();
     await page.keyboard.press("ArrowDown");
     const label = () => page.locator(".node").getAttribute("aria-label");
-    await expect.poll(label, { timeout: 15_000 }).toBe("model m0, failed, reads 0, read by 1");
+    await expect.poll(label).toBe("model m0, failed, reads 0, read by 1");
     await page.keyboard.press("ArrowRight");
-    await expect.poll(label, { timeout: 15_000 }).toBe("model m1, blocked, reads 1, read by 1");
+    await expect.poll(label).toBe("model m1, blocked, reads 1, read by 1");
     await leave();
   });
 }, false);

@@ -38,7 +38,7 @@ served("the night of a project with alerts and reports", stock, (on) => {
   const message = async () => (await on.program.list("&all=true&kind=notification")).find(({ result }) => result.receiver.includes("hook"));
 
   test("says what fails and who was not told; the dead message is found, and sent again", async () => {
-    await expect.poll(async () => (await message())?.result.standing, { timeout: 20_000 }).toBe("dead");
+    await expect.poll(async () => (await message())?.result.standing).toBe("dead");
     const { page, leave } = await visit(`${home(on.program.home, "stock")}/activity`);
     await page.getByRole("region", { name: "What failed 1" }).getByText("still so").waitFor();
     const alerts = page.getByRole("list", { name: "Alerts" }).getByRole("listitem");
@@ -56,7 +56,7 @@ served("the night of a project with alerts and reports", stock, (on) => {
     await picture(page, "night");
     isMended = true;
     await messages.first().getByRole("button", { name: /^Send again: / }).click();
-    await expect.poll(() => messages.getByText("dead", { exact: true }).count(), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => messages.getByText("dead", { exact: true }).count()).toBe(0);
     expect((await message()).result.standing).toBe("delivered");
     expect(taken).toBe(1);
     await leave();

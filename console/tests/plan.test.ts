@@ -29,7 +29,7 @@ served("an edit that is held", sales, (on) => {
     // Another edit comes after the plan was read: it is shown anew, and nothing is done.
     const version = (await on.program.ask("resources/model/events")).spec_version;
     write(on.program.project, events(30));
-    await expect.poll(async () => (await on.program.ask("resources/model/events")).spec_version, { timeout: 15_000 }).toBeGreaterThan(version);
+    await expect.poll(async () => (await on.program.ask("resources/model/events")).spec_version).toBeGreaterThan(version);
     await approval.getByRole("button", { name: "Approve" }).click();
     await plan.getByRole("alert").getByText("The plan has changed since you read it. Nothing was done; read it again.").waitFor();
     expect((await on.program.ask("resources/model/events")).error.code).toBe("held-change");

@@ -18,7 +18,7 @@ async function rows(page: Page, wanted: string[]) {
   await expect.poll(async () => (await names(page)).toSorted(), POLL).toEqual(wanted.toSorted());
 }
 
-const POLL = { timeout: 15_000, interval: 50 };
+const POLL = { interval: 50 };
 /** The model, its metrics view, and the explore that comes with one, have the same name. */
 const ALL = ["best", "daily", "orders", "orders", "orders", "prices"];
 

@@ -16,7 +16,7 @@ served("the trash", shop, (on) => {
     rmSync(join(on.program.project, "models/prices.sql"));
     rmSync(join(on.program.project, "models/daily.sql"));
     const rows = page.getByRole("list", { name: "Tables" }).getByRole("listitem");
-    await expect.poll(() => rows.count(), { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => rows.count()).toBe(2);
     await rows.filter({ hasText: "prices" }).getByText(/its file was deleted .*; thrown away /).waitFor();
     await accessible(page);
     // A name that is taken is refused, with the reason where it was asked for.

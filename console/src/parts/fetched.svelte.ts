@@ -2,9 +2,12 @@
 
 import { problemOf, type ProblemDocument } from "../api";
 
-/** How often an answer that is behind is asked for once more, and the time between, in milliseconds. */
+/**
+ * How often an answer that is behind is asked for once more, and the time before the first, in milliseconds. Each waits twice
+ * as long as the one before, a minute in all: a service with a busy disk is behind for seconds.
+ */
 const LOOKS = 8;
-const BETWEEN_LOOKS = 250;
+const FIRST_LOOK = 250;
 
 /** An answer that is asked for again whenever its subject changes. What there was stays until there is something newer. */
 export class Fetched<T> {
@@ -19,6 +22,10 @@ export class Fetched<T> {
 
   private asked: AbortController | undefined;
   private isOutdated = false;
+  /** Looks at an answer that is behind, since it was last asked for from outside. */
+  private looks = 0;
+  /** Ends the wait before the next look. */
+  private wake = () => {};
 
   /**
    * `ask` asks. `isBehind` says that an answer does not tell yet of what is known already, since the service writes the one
@@ -31,15 +38,16 @@ export class Fetched<T> {
 
   /** Asks again. While an answer is awaited, asks once more after it. */
   reload = async (): Promise<void> => {
+    this.looks = 0;
     if (this.asked) {
       this.isOutdated = true;
+      this.wake();
       return;
     }
     const asked = new AbortController();
     this.asked = asked;
-    this.isLoading = true;
-    let looks = 0;
     do {
+      this.isLoading = true;
       this.isOutdated = false;
       try {
         const value = await this.ask(asked.signal);
@@ -48,8 +56,12 @@ export class Fetched<T> {
         this.at = Date.now();
         this.problem = undefined;
         const isBehind: boolean = !this.isOutdated && this.isBehind(value);
-        if (isBehind && looks++ < LOOKS) {
-          await new Promise((done) => setTimeout(done, BETWEEN_LOOKS));
+        if (isBehind && this.looks < LOOKS) {
+          this.isLoading = false;
+          await new Promise<void>((done) => {
+            this.wake = done;
+            setTimeout(done, FIRST_LOOK * 2 ** this.looks++);
+          });
           this.isOutdated = true;
         }
       } catch (error) {
@@ -64,6 +76,7 @@ export class Fetched<T> {
   /** Gives up what is awaited: the service ends the work with its connection. */
   stop = (): void => {
     this.asked?.abort();
+    this.wake();
     this.asked = undefined;
     this.isLoading = false;
   };

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Fetched } from "./fetched.svelte.ts";
 
 /** Questions that are answered by hand, in the order in which they were asked. */
@@ -54,4 +54,32 @@ test("an answer that comes after the end changes nothing, and its work is cancel
   asked[1]?.answer("new");
   await rest();
   expect([fetched.value, fetched.isLoading]).toEqual(["new", false]);
+});
+
+test("an answer that is behind is asked for until it is not, at most for a minute, and at once when there is news", async () => {
+  vi.useFakeTimers();
+  try {
+    let [asked, has] = [0, "old"];
+    const fetched = new Fetched(async () => (asked++, has), (value) => value === "old");
+    void fetched.reload();
+    // A service that stalls for seconds.
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect([fetched.value, fetched.isLoading, asked]).toEqual(["old", false, 7]);
+    has = "new";
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect([fetched.value, asked]).toEqual(["new", 8]);
+    has = "old";
+    void fetched.reload();
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect([fetched.value, asked]).toEqual(["old", 17]);
+    void fetched.reload();
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(asked).toBe(25);
+    has = "new";
+    void fetched.reload();
+    await vi.advanceTimersByTimeAsync(0);
+    expect([fetched.value, asked]).toEqual(["new", 26]);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -25,7 +25,7 @@ export async function write(page: Page, path: string, to: string) {
 }
 
 /** Waits until the editor shows something. */
-export const reads = (page: Page, path: string, words: string | RegExp) => expect.poll(() => text(page, path).innerText(), { timeout: 20_000 }).toMatch(words);
+export const reads = (page: Page, path: string, words: string | RegExp) => expect.poll(() => text(page, path).innerText()).toMatch(words);
 
 /** Waits until all that a save has set going rests. */
 export const settled = (page: Page) => page.locator('section.strip[data-settled="true"]').waitFor({ timeout: 60_000 });

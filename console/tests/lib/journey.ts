@@ -42,7 +42,7 @@ const STOPS = "a[href], button, input, select, textarea, summary, [tabindex], [c
 export async function tabTo(page: Page, name: string | RegExp) {
   const none = `no stop of the keyboard is called ${name}`;
   const isThere = async () => (await names(page, STOPS)).some((found) => is(found, name));
-  await expect.poll(isThere, { message: none, timeout: 20_000 }).toBe(true);
+  await expect.poll(isThere, { message: none }).toBe(true);
   for (let stop = 0; stop < 200; stop++) {
     await page.keyboard.press("Tab");
     if ((await names(page, ":focus")).some((focused) => is(focused, name))) return;
