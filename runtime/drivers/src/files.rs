@@ -1,6 +1,6 @@
 //! Local files for a path or pattern, and detection of changes since they were read.
 //!
-//! A file is known by its modification time and size; only where these do not settle it is its content hashed.
+//! A file is known by its time and size; only where these do not settle it is its content hashed.
 //! All of this blocks, so it runs on a thread for blocking work.
 
 use std::{
@@ -22,7 +22,8 @@ use crate::sandbox::Sandbox;
 pub struct FileNow {
     /// Path relative to the project, or absolute outside of it.
     pub path: String,
-    /// Modification time, in nanoseconds since 1970.
+    /// Time of the last change, in nanoseconds since 1970: of the content or of what the system notes about the file, whichever is
+    /// later. A copy that keeps its times, over a file of equal size, moves the second alone.
     pub modified_ns: i64,
     /// Size in bytes.
     pub size: u64,
@@ -222,10 +223,23 @@ fn file_now(root: &Path, path: &Path, metadata: &fs::Metadata) -> FileNow {
     let below = path.strip_prefix(root).unwrap_or(path);
     FileNow {
         path: below.to_string_lossy().into_owned(),
-        modified_ns: metadata.modified().map(nanos).unwrap_or_default(),
+        modified_ns: changed_ns(metadata).max(metadata.modified().map(nanos).unwrap_or_default()),
         size: metadata.len(),
         content: None,
     }
+}
+
+/// Returns the time at which the system last noted anything about a file, in nanoseconds since 1970. Programs can't set it.
+#[cfg(unix)]
+fn changed_ns(metadata: &fs::Metadata) -> i64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let seconds = metadata.ctime().saturating_mul(1_000_000_000);
+    seconds.saturating_add(metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn changed_ns(_: &fs::Metadata) -> i64 {
+    0
 }
 
 /// Returns the base folder of a pattern's matches; none for a plain path.
