@@ -29,6 +29,13 @@ fn all_workbooks_of_a_pattern_are_read_with_the_rows_after_an_empty_one() {
         assert_eq!(said.code, Some(0), "{}", said.stderr);
     };
     project.call(&["run"]);
+    // The engine's message does not say which one it can't read.
+    project.write("data/m_1.xlsx", "no workbook");
+    let refused = project.call(&["run"]);
+    assert_eq!(refused.code, Some(1));
+    let said = "Failed to open zip for reading (in \"data/m_1.xlsx\")";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    project.remove("data/m_1.xlsx");
     write("m_1.xlsx", "(1, 'a'), (NULL, NULL), (2, 'b')");
     write("m_2.xlsx", "(3, 'c'), (NULL, 'd')");
     project.run(0);

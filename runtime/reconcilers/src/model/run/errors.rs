@@ -2,13 +2,14 @@
 
 use watershed_core::Error;
 use watershed_drivers::olap::{BuildError, Failure, Hooks};
+use watershed_proto::Value;
 
 use super::{databases, dialect, kind, known_output::is_elsewhere, subject::Subject};
 use crate::model::{
     failure, hooks,
     plan::BuildReason,
     record::{Record, Shape},
-    statement,
+    source, statement,
 };
 
 /// Returns the error of a build with its place, given the statements that were sent.
@@ -33,6 +34,11 @@ pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks
     let of_statement = || statement::place_of(subject.spec(), subject.paths(), sent, offset);
     // Where a row of data is wrong, the statement is not.
     let about_sql = about_sql && !databases::is_sent_on(subject.spec());
+    let error = if about_sql {
+        of_workbook(subject, error)
+    } else {
+        error
+    };
     let of_encoding = dialect::place_of_encoding(subject, &error, sent);
     let place = of_encoding
         .or(data)
@@ -40,6 +46,19 @@ pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks
     Error {
         place: place.or_else(|| error.place.clone()),
         ..error
+    }
+}
+
+/// Returns an error with the workbook that a source reads: of those, the engine names cells alone.
+fn of_workbook(subject: Subject<'_>, error: Error) -> Error {
+    let path = source::option(subject.spec(), "path").and_then(Value::as_str);
+    let is_workbook = |path: &&str| path.to_ascii_lowercase().ends_with(".xlsx");
+    match path.filter(is_workbook) {
+        Some(path) if subject.spec().sql.is_none() && !error.message.contains(path) => Error {
+            message: format!("{} (in \"{path}\")", error.message).into(),
+            ..error
+        },
+        _ => error,
     }
 }
 
