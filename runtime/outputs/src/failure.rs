@@ -13,7 +13,7 @@ use watershed_drivers::olap::{Failure, OpenError};
 use watershed_drivers::reach::{ReachError, Refused};
 use watershed_proto::Fault;
 
-pub use sql::{from_sql, sql_code};
+pub use sql::{from_sql, is_unreached, sql_code};
 
 /// Returns the error of a model whose files do not compile.
 pub fn from_fault(fault: &Fault) -> Error {

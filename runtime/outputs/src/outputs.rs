@@ -34,6 +34,7 @@ use watershed_drivers::{
 };
 
 use crate::digest::digest;
+use crate::failure;
 use crate::selection::Chosen;
 use crate::traces::Made;
 use known::{About, Known};
@@ -184,7 +185,9 @@ impl Outputs {
     #[must_use]
     pub fn is_away(&self, error: &Error) -> bool {
         let Some(lake) = &self.lake else { return false };
-        let is_of_lake = error.message.starts_with(&format!("connector \"{lake}\": "));
+        let is_of_lake = error.message.starts_with(&format!("connector \"{lake}\": "))
+            // Of a lake's files, the engine tells the address alone.
+            || failure::is_unreached(&error.message);
         match &*error.code {
             "connection-refused" | "connection-failed" => is_of_lake && error.kind == ErrorKind::Transient,
             // The name of a server that is replaced may be unknown for a while.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::connected::has_extension;
 use crate::going::Going;
+use crate::lake_outages::in_a_store;
 use crate::sandbox::{Sandbox, files_below};
 
 const PROJECT: &[(&str, &str)] = &[
@@ -105,6 +106,26 @@ fn a_backup_is_made_while_start_goes_on() {
     sandbox.write("data/a.csv", "x\n2\n");
     assert_eq!(sandbox.done(0), "");
     assert_eq!(sandbox.query("SELECT count(*) FROM kept")["rows"], json!([[2]]));
+}
+
+#[test]
+fn a_lake_in_a_database_and_a_store_is_backed_up_while_start_goes_on() {
+    let Some((_server, _store, _line, project)) = in_a_store() else {
+        return;
+    };
+    let rows = || project.query("SELECT count(*) FROM late")["rows"].clone();
+    let mut start = Going::settled(&project);
+    back_up(&project);
+    project.edit("models/days.sql", "range(20)", "range(30)");
+    start.until_done(&["days:built"]);
+    start.stop();
+    assert_eq!(rows(), json!([[19]]));
+    let said = project.call(&["restore", KEPT, "--yes", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(said.json().get("lost"), None);
+    assert_eq!(rows(), json!([[9]]));
+    assert_eq!(project.done(0), "days:built");
+    assert_eq!(rows(), json!([[19]]));
 }
 
 #[test]

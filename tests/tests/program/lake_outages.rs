@@ -1,16 +1,24 @@
-//! Lakes whose catalog is away for a while, under a program that stays.
+//! Lakes whose catalog or store is away for a while, under a program that stays.
 
+use watershed_tests::line::{End, Line};
 use watershed_tests::postgres::Server;
+use watershed_tests::s3::Store;
 
+use crate::connected::has_extension;
 use crate::going::Going;
 use crate::lake_engine::{has_extensions, small};
 use crate::sandbox::Sandbox;
 
 fn project() -> Option<(Server, Sandbox)> {
+    with_files("data_path: files")
+}
+
+/// A project in a lake whose files stand at a place.
+fn with_files(place: &str) -> Option<(Server, Sandbox)> {
     let server = Server::start().filter(|_| has_extensions())?;
     let host = server.socket_folder().display();
     let project = small(&format!(
-        "driver: ducklake\ncatalog: postgres\nhost: {host}\nuser: postgres\ndbname: postgres\ndata_path: files\n"
+        "driver: ducklake\ncatalog: postgres\nhost: {host}\nuser: postgres\ndbname: postgres\n{place}\n"
     ));
     Some((server, project))
 }
@@ -51,6 +59,39 @@ fn e6_a_start_before_its_catalog_builds_when_that_is_there() {
     let mut start = Going::start(&project);
     until_it_failed(&mut start, "days");
     server.begin();
+    start.until_done(&["days:built"]);
+    start.stop();
+}
+
+/// A project in a lake with its catalog in Postgres and its files in a store, behind a line.
+pub(crate) fn in_a_store() -> Option<(Server, Store, Line, Sandbox)> {
+    let store = Store::start().filter(|_| has_extension("httpfs"))?;
+    let (server, project) = with_files("data_path: s3://lake/files\nstore: bucket")?;
+    store.create_bucket("lake");
+    let line = Line::to(End::Tcp(store.address().to_owned()));
+    project.write(
+        "connectors/bucket.yaml",
+        &format!(
+            "driver: s3\nkey_id: key-of-a-test\nsecret: secret\nregion: us-east-1\n\
+             endpoint: http://127.0.0.1:{}\npath_prefixes: s3://lake/\n",
+            line.port()
+        ),
+    );
+    Some((server, store, line, project))
+}
+
+#[test]
+fn e6_what_failed_while_the_store_was_away_is_built_when_it_is_back() {
+    let Some((_server, _store, line, project)) = in_a_store() else {
+        return;
+    };
+    let mut start = Going::settled(&project);
+    line.cut_after(1, || {});
+    project.edit("models/days.sql", "range(20)", "range(30)");
+    until_it_failed(&mut start, "days");
+    let said = project.call(&["explain", "days"]).stdout;
+    assert!(said.contains("its last run failed; it is tried again"), "{said}");
+    line.mend();
     start.until_done(&["days:built"]);
     start.stop();
 }

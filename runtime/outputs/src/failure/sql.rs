@@ -15,17 +15,28 @@ pub fn from_sql(error: &SqlError) -> Error {
         }
         false => hint,
     };
+    let message = error.message.as_str();
     Error {
         hint: hint.map(Arc::from),
         details: error.details.as_deref().map(Arc::from),
-        ..Error::permanent(sql_code(error), error.message.as_str())
+        ..match is_unreached(message) {
+            true => Error::transient(sql_code(error), message),
+            false => Error::permanent(sql_code(error), message),
+        }
     }
+}
+
+/// Returns true if the engine's message says that a server gave no answer, which may have one later. With an answer, the message
+/// names its status.
+pub fn is_unreached(message: &str) -> bool {
+    message.contains(" error for HTTP ")
 }
 
 /// Returns a stable code for the engine's error against a statement.
 pub fn sql_code(error: &SqlError) -> String {
     let says = |text: &str| error.message.contains(text);
     match error.class.as_str() {
+        _ if is_unreached(&error.message) => "connection-failed".to_owned(),
         "parser" | "syntax" => "sql-syntax".to_owned(),
         "binder" if says("Referenced column") || says("does not have a column") => {
             "unknown-column".to_owned()
@@ -96,6 +107,29 @@ const OTHER_SQL_CODE: &str = "sql";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watershed_core::ErrorKind;
+
+    #[test]
+    fn a_store_without_an_answer_may_have_one_later() {
+        let told = |message: &str| {
+            from_sql(&SqlError {
+                class: "io".into(),
+                message: message.into(),
+                ..SqlError::default()
+            })
+        };
+        for (message, code) in [
+            (
+                "Could not establish connection error for HTTP HEAD to 'http://a/b'",
+                "connection-failed",
+            ),
+            ("HTTP GET error on 'http://a/b' (HTTP 403)", "sql-io"),
+        ] {
+            let error = told(message);
+            assert_eq!(&*error.code, code);
+            assert_eq!(error.kind == ErrorKind::Transient, code == "connection-failed");
+        }
+    }
 
     #[test]
     fn the_engines_own_tables_are_not_proposed() {
