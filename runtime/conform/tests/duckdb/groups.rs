@@ -50,3 +50,25 @@ pub(crate) async fn repeat_without_one_that_fails(catalog: &Catalog) {
     drop(hand);
     lake.close().await;
 }
+
+/// A build of the same columns keeps the table of before, unless that is so large that another is cheaper.
+pub(crate) async fn empty_or_replace(catalog: &Catalog) {
+    let lake = LakeFolder::new(catalog);
+    let (engine, cancel) = (lake.open(), CancellationToken::new());
+    let mut seen = Vec::new();
+    for rows in [10, 20, 150_000, 30, 40] {
+        let sql = format!("select range as x from range({rows})");
+        engine.build(&table(1, "numbers", &sql), &cancel).await.unwrap();
+        let hand = lake.address.by_hand();
+        assert_eq!(
+            hand.lines("SELECT count(*) FROM theirs.main.numbers"),
+            [rows.to_string()]
+        );
+        let id = "SELECT table_id FROM ducklake_table_info('theirs') WHERE table_name = 'numbers'";
+        let id = hand.lines(id);
+        seen.push(id.concat());
+    }
+    let same: Vec<bool> = seen.windows(2).map(|pair| pair[0] == pair[1]).collect();
+    assert_eq!(same, [true, true, false, true], "{seen:?}");
+    lake.close().await;
+}

@@ -9,6 +9,10 @@ use crate::duckdb::transaction::Work;
 use crate::olap::{Build, BuildError, Failure, OutputKind, SqlError};
 use watershed_dialect::{DuckDb, Quoting as _};
 
+/// The most rows of a table that is emptied. DuckLake reads all rows that it removes, which of more takes longer than what another
+/// table costs in its catalog.
+const MOST_EMPTIED: u64 = 100_000;
+
 /// Builds an output as a whole. Returns the number of rows of a table.
 pub(super) fn replace(
     work: &Work<'_>,
@@ -35,6 +39,7 @@ pub(super) fn replace(
     };
     // A statement that reads the output would find nothing there.
     let is_emptied = has_same_columns
+        && has_few_rows(work, &output)?
         && !may_read(lake, work.connection(), sql, &build.name).map_err(|raw| work.fail(&raw, None))?;
     let into = match is_emptied {
         true => {
@@ -60,6 +65,12 @@ pub(super) fn replace(
     };
     step::refuse_same_key(work, &build.key, &output)?;
     Ok(schema::count(&made))
+}
+
+/// Returns true if emptying a table takes little; the catalog alone is asked.
+fn has_few_rows(work: &Work<'_>, output: &str) -> Result<bool, Failure> {
+    let rows = work.run(&format!("SELECT count(*) FROM {output}"), &[])?;
+    Ok(schema::count(&rows).is_some_and(|rows| rows <= MOST_EMPTIED))
 }
 
 fn pair(column: &Column) -> (&str, &str) {
