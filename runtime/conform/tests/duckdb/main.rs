@@ -45,6 +45,8 @@ mod upkeep;
 use factory::DuckDbFactory;
 use faults::{Fault, Faulty};
 use lake::{Catalog, LakeFactory};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use watershed_conform::{CaseEnd, conform, conform_in};
 
@@ -93,26 +95,17 @@ async fn each_fault_is_found_by_the_case_that_is_for_it() {
     }
 }
 
-/// Runs the suite on lakes, and fails unless each case passes or leans on types alone.
-async fn conform_in_a_lake(catalog: Catalog) {
-    let _alone = ALONE.lock().await;
-    for run in 0..runs() {
-        let report = conform(&LakeFactory(catalog.clone())).await;
-        assert!(report.conforms() && report.is_whole(), "run {run}:\n{report}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e14_a_lake_with_a_catalog_of_duckdb_conforms() {
     if lake::are_there() {
-        hold_to_some(Catalog::DuckDb).await;
+        hold_to_some(Catalog::DuckDb, 0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e14_a_lake_with_a_catalog_of_sqlite_conforms() {
     if lake::are_there() {
-        hold_to_some(Catalog::Sqlite).await;
+        hold_to_some(Catalog::Sqlite, 0).await;
     }
 }
 
@@ -121,7 +114,7 @@ async fn e14_a_lake_with_a_catalog_in_postgres_conforms() {
     let Some(server) = postgres::Server::start().filter(|_| lake::are_there()) else {
         return;
     };
-    conform_in_a_lake(Catalog::Postgres(Arc::new(server))).await;
+    hold_to_some(Catalog::Postgres(Arc::new(server)), 10).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,17 +124,25 @@ async fn e14_a_lake_whose_files_a_store_has_conforms() {
     };
     let Some(store) = s3::Store::start() else { return };
     store.create_bucket("lakes");
-    hold_to_some(Catalog::WithStore(Arc::new(server), Arc::new(store))).await;
+    hold_to_some(Catalog::WithStore(Arc::new(server), Arc::new(store)), 0).await;
 }
 
-/// Runs the cases of each run on a lake, and all of them as a proof.
-async fn hold_to_some(catalog: Catalog) {
+/// Runs the cases of each run on a lake, and others by lot; as a proof all of them, again and again. Each case opens lakes anew,
+/// which takes seconds.
+async fn hold_to_some(catalog: Catalog, others_in_100: u64) {
     let _alone = ALONE.lock().await;
     let factory = LakeFactory(catalog);
     let is_proof = std::env::var("WATERSHED_PROOF").is_ok_and(|proof| proof != "ci");
-    let report = conform_in(&factory, |case| is_proof || EACH_RUN.contains(&case)).await;
-    assert!(report.conforms() && report.is_whole(), "{report}");
-    assert!(report.cases.len() >= EACH_RUN.len(), "{report}");
+    let lots = RandomState::new();
+    let is_drawn = |case: &str| lots.hash_one(case) % 100 < others_in_100;
+    for run in 0..runs().div_ceil(4) {
+        let report = conform_in(&factory, |case| {
+            is_proof || EACH_RUN.contains(&case) || is_drawn(case)
+        })
+        .await;
+        assert!(report.conforms() && report.is_whole(), "run {run}:\n{report}");
+        assert!(report.cases.len() >= EACH_RUN.len(), "{report}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -212,6 +213,13 @@ async fn in_lakes(test: impl AsyncFn(&Catalog)) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e4_a_shared_transaction_is_repeated_without_a_build_that_fails() {
     in_lakes(groups::repeat_without_one_that_fails).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e4_a_small_table_is_emptied_and_a_large_one_replaced() {
+    if lake::are_there() {
+        groups::empty_or_replace(&Catalog::Sqlite).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
