@@ -27,8 +27,11 @@ impl Reconciler for Folders {
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        std::fs::remove_dir(&context.spec().0)?;
-        Ok(Outcome::changed())
+        match std::fs::remove_dir(&context.spec().0) {
+            // It went before, by an earlier run or by somebody else.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Outcome::unchanged()),
+            removed => removed.map(|()| Outcome::changed()).map_err(Error::from),
+        }
     }
 }
 

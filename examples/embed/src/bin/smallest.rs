@@ -1,6 +1,6 @@
 //! The smallest program with a controller: folders that are there because they are declared.
 
-use watershed_controller::{Context, Controller, Error, Outcome, Reconciler, json_message};
+use watershed_controller::{Context, Controller, Error, Outcome, Reconciler, RunOutcome, json_message};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Folder(String);
@@ -24,6 +24,8 @@ impl Reconciler for Folders {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("expected the path of a folder")?;
     let controller = Controller::builder().kind("folder", Folders).start().await?;
-    controller.resources::<Folders>().apply("mine", &Folder(path)).settled(None).await?;
-    Ok(())
+    match controller.resources::<Folders>().apply("mine", &Folder(path)).outcome(None).await? {
+        RunOutcome::Done { .. } => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
 }
