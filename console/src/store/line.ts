@@ -83,8 +83,13 @@ export class Line {
     this.listing.goOn(files + 1);
   }
 
-  /** Ends the line, and returns what it knows; none where another one has to list anew. */
+  /**
+   * Ends the line, and returns what it knows; none where another one has to list anew. What was read and not told yet is told
+   * before, for whoever goes on from there tells only what moves later.
+   */
   leave(): Known | undefined {
+    const moved = this.listing.flush();
+    if (moved && !this.isClosed) this.tell({ standing: this.standing, heard: this.heard, moved });
     this.close();
     return this.kept && { pieces: this.kept, files: this.listing.files };
   }
