@@ -22,7 +22,7 @@ class Service {
 
 const changed = (name: string, id?: string) =>
   `event: changed\n${id ? `id: ${id}\n` : ""}data: ${JSON.stringify({ kind: "model", name })}\n\n`;
-const rest = (time = 0) => new Promise((done) => setTimeout(done, time));
+const rest = () => new Promise((done) => setTimeout(done, 0));
 
 test("what was read just before the worker takes over is known to the page", async () => {
   const service = new Service();

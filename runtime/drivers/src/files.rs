@@ -22,8 +22,8 @@ use crate::sandbox::Sandbox;
 pub struct FileNow {
     /// Path relative to the project, or absolute outside of it.
     pub path: String,
-    /// Time of the last change, in nanoseconds since 1970: of the content or of what the system notes about the file, whichever is
-    /// later. A copy that keeps its times, over a file of equal size, moves the second alone.
+    /// Time of the last change, in nanoseconds since 1970: the later of that of the content (`mtime`) and that of the inode
+    /// (`ctime`). A copy that keeps its times, over a file of equal size, moves the second alone.
     pub modified_ns: i64,
     /// Size in bytes.
     pub size: u64,
@@ -229,7 +229,7 @@ fn file_now(root: &Path, path: &Path, metadata: &fs::Metadata) -> FileNow {
     }
 }
 
-/// Returns the time at which the system last noted anything about a file, in nanoseconds since 1970. Programs can't set it.
+/// Returns the time of the last change of a file's inode, in nanoseconds since 1970. Programs can't set it.
 #[cfg(unix)]
 fn changed_ns(metadata: &fs::Metadata) -> i64 {
     use std::os::unix::fs::MetadataExt as _;

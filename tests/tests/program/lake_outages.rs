@@ -13,7 +13,7 @@ fn project() -> Option<(Server, Sandbox)> {
     with_files("data_path: files")
 }
 
-/// A project in a lake whose files stand at a place.
+/// A project in a lake whose connector has these settings about its files.
 fn with_files(place: &str) -> Option<(Server, Sandbox)> {
     let server = Server::start().filter(|_| has_extensions())?;
     let host = server.socket_folder().display();
@@ -63,7 +63,7 @@ fn e6_a_start_before_its_catalog_builds_when_that_is_there() {
     start.stop();
 }
 
-/// A project in a lake with its catalog in Postgres and its files in a store, behind a line.
+/// A project in a lake with its catalog in Postgres and its files in a store, which is reached by a line that can be cut.
 pub(crate) fn in_a_store() -> Option<(Server, Store, Line, Sandbox)> {
     let store = Store::start().filter(|_| has_extension("httpfs"))?;
     let (server, project) = with_files("data_path: s3://lake/files\nstore: bucket")?;

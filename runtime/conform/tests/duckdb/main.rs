@@ -127,8 +127,8 @@ async fn e14_a_lake_whose_files_a_store_has_conforms() {
     hold_to_some(Catalog::WithStore(Arc::new(server), Arc::new(store)), 0).await;
 }
 
-/// Runs the cases of each run on a lake, and others by lot; as a proof all of them, again and again. Each case opens lakes anew,
-/// which takes seconds.
+/// Runs [`EACH_RUN`] on a lake and draws so many in a hundred of the other cases; a proof runs all cases several times. A case
+/// opens lakes anew, which takes seconds.
 async fn hold_to_some(catalog: Catalog, others_in_100: u64) {
     let _alone = ALONE.lock().await;
     let factory = LakeFactory(catalog);

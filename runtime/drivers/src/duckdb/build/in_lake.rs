@@ -9,8 +9,8 @@ use crate::duckdb::transaction::Work;
 use crate::olap::{Build, BuildError, Failure, OutputKind, SqlError};
 use watershed_dialect::{DuckDb, Quoting as _};
 
-/// The most rows of a table that is emptied. DuckLake reads all rows that it removes, which of more takes longer than what another
-/// table costs in its catalog.
+/// The most rows of a table that is emptied instead of replaced. DuckLake reads all rows that it removes; of a larger table that
+/// takes longer than making another one.
 const MOST_EMPTIED: u64 = 100_000;
 
 /// Builds an output as a whole. Returns the number of rows of a table.
@@ -67,7 +67,7 @@ pub(super) fn replace(
     Ok(schema::count(&made))
 }
 
-/// Returns true if emptying a table takes little; the catalog alone is asked.
+/// Returns true if a table has few enough rows to be emptied. Reads the catalog alone.
 fn has_few_rows(work: &Work<'_>, output: &str) -> Result<bool, Failure> {
     let rows = work.run(&format!("SELECT count(*) FROM {output}"), &[])?;
     Ok(schema::count(&rows).is_some_and(|rows| rows <= MOST_EMPTIED))

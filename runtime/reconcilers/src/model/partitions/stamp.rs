@@ -167,6 +167,7 @@ mod tests {
         let mark = |at| stamped(root.path(), None, at).listed.partition.watermark.unwrap();
         assert!(mark(modified + CLOCK_GRAIN_NS).contains(":fresh:"));
         assert!(mark(modified + CLOCK_GRAIN_NS + 1).contains(":settled:"));
+        assert!(stamped(root.path(), Some(mark(modified)), modified).same);
         let same_stamp = mark(modified).replace("fresh:", "fresh:of another content");
         assert!(!stamped(root.path(), Some(same_stamp.clone()), modified).same);
         let settled = same_stamp.replace("fresh", "settled");

@@ -49,7 +49,7 @@ pub(super) fn placed(subject: Subject<'_>, error: &BuildError, sent: &str, hooks
     }
 }
 
-/// Returns an error with the workbook that a source reads: of those, the engine names cells alone.
+/// Adds the path of the workbook that a source reads to an error. What the engine says of workbooks names cells alone.
 fn of_workbook(subject: Subject<'_>, error: Error) -> Error {
     let path = source::option(subject.spec(), "path").and_then(Value::as_str);
     let is_workbook = |path: &&str| path.to_ascii_lowercase().ends_with(".xlsx");
