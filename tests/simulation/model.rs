@@ -29,6 +29,8 @@ pub(crate) struct Item {
     pub(crate) deleted_at: u64,
     /// Exact spellings, oldest first.
     pub(crate) former: Vec<Name>,
+    /// True once an invocation has come back.
+    pub(crate) ran: bool,
 }
 
 impl Item {
@@ -51,6 +53,7 @@ impl Item {
             deleted: false,
             deleted_at: 0,
             former: Vec::new(),
+            ran: false,
         }
     }
 
@@ -70,7 +73,13 @@ impl Item {
             deleted: row.intents.is_deleted(),
             deleted_at: 0,
             former: row.intents.former_names.to_vec(),
+            ran: row.runs_total > 0,
         }
+    }
+
+    /// Returns true if something outside may be there because of the resource, though nobody here can run its kind.
+    pub(crate) fn may_have_made(&self) -> bool {
+        self.state.is_some() || self.ran
     }
 
     /// Every name that it has or has had since its last completed rename.
@@ -400,7 +409,7 @@ impl Catalog {
             return Ok(());
         }
         let at_once = kinds.contains(&1) || by == Some(uid);
-        if at_once || (unsupported(&before) && before.state.is_none()) {
+        if at_once || (unsupported(&before) && !before.may_have_made()) {
             self.items.remove(&uid);
             asked.gone.insert(uid);
         } else {
@@ -439,7 +448,7 @@ impl Catalog {
                 item.retry = retry.unwrap_or(item.retry);
             }
             Change::Rename(name) if !name.same_case(&item.key.name) => {
-                let keeps = !unsupported(item) || item.state.is_some();
+                let keeps = !unsupported(item) || item.may_have_made();
                 let old = std::mem::replace(&mut item.key.name, name.clone());
                 if keeps && !item.former.iter().any(|former| former.same_case(&old)) {
                     item.former.push(old);

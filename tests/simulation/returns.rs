@@ -17,6 +17,11 @@ impl Simulation {
             return Ok(());
         };
         let uid = run.uid;
+        let is_passed_over = matches!(&result, Returned::Done(outcome) if outcome.passed_over);
+        let is_dropped = run.cancelled || run.abandoned || run.overdue;
+        if let Some(item) = self.catalog.items.get_mut(&uid) {
+            item.ran |= is_dropped || !is_passed_over;
+        }
         if run.abandoned {
             return self.returns_after_all(invocation, &run, result);
         }

@@ -300,7 +300,7 @@ impl<'a> Applying<'a> {
             self.leave_graph(slot);
             self.core.graph[slot].set_life(Life::Deleted);
         }
-        let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row().state.is_none();
+        let never_made = !self.core.graph.may_have_made(slot);
         // Without a reconciler nothing can undo it. That is no loss where nothing was ever made; unreadable bytes may stand
         // for something that was.
         let by_itself = self.deletes_itself(slot, owned);
@@ -463,10 +463,10 @@ impl<'a> Applying<'a> {
         let kind = self.core.graph[slot].kind();
         let id = self.core.graph.intern(kind, &name);
         self.core.graph[slot].set_name(id);
-        let keeps_mark = self.core.graph.can_run(slot) || self.core.graph[slot].row().state.is_some();
+        let keeps_mark = self.core.graph.may_have_made(slot);
         self.core.write(slot, |row| {
             let old = std::mem::replace(&mut row.name, name);
-            // Where there is neither a reconciler nor a state, nothing outside bears the old name, and no rename is to be run.
+            // Where nothing was made, nothing outside bears the old name, and no rename is to be run.
             if keeps_mark {
                 let known = row
                     .intents

@@ -19,6 +19,12 @@ impl Graph {
         self.slots[slot].unreadable().is_none() && self.options(slot).is_some()
     }
 
+    /// Returns true if something outside may be there because of the resource: there is a reconciler, or there was one that ran.
+    pub(crate) fn may_have_made(&self, slot: Slot) -> bool {
+        let row = &self.slots[slot].row;
+        self.can_run(slot) || row.state.is_some() || row.runs_total > 0
+    }
+
     pub(crate) fn unrunnable(&self, slot: Slot) -> Option<Settled> {
         if self.can_run(slot) {
             return None;

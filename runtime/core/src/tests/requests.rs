@@ -165,6 +165,23 @@ fn a_kind_without_reconciler_is_unsupported_and_no_failed_parent() {
 }
 
 #[test]
+fn what_ran_is_kept_until_its_kind_is_registered_again() {
+    let limits = Limits::default().unregistered_kinds();
+    let mut bench = Bench::with(vec![KindOptions::new("k"), KindOptions::new("other")], limits);
+    bench.settled(&[("a", &[])]);
+    bench.register(vec![KindOptions::new("other")]);
+    bench.restart();
+    bench.create(&[("never_run", &[])]);
+    for name in ["a", "never_run"] {
+        let call = bench.delete(name);
+        assert!(matches!(bench.answer_to(call), Some(Answer::Applied(_))));
+    }
+    bench.register(vec![KindOptions::new("k"), KindOptions::new("other")]);
+    bench.restart();
+    assert_eq!(bench.finish_all(), ["delete a"]);
+}
+
+#[test]
 fn an_unreadable_row_is_listed_and_never_touched() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &["a"])]);
