@@ -221,6 +221,8 @@ fn unfaithful(ours: &[String], theirs: &[String]) -> Failure {
 
 /// Syncs the copy to disk and renames it over the original.
 fn put_in_place(copy: &Path, path: &Path) -> std::io::Result<()> {
+    // Whoever could not read the file before can't read the copy.
+    fs::set_permissions(copy, fs::metadata(path)?.permissions())?;
     File::open(copy)?.sync_all()?;
     // An orderly close leaves none; one that stayed holds what the copy was made with.
     let _ = fs::remove_file(wal_path(path));

@@ -63,9 +63,13 @@ async fn room_that_a_build_took_which_was_cut_off_is_given_back() {
     // What such a build leaves behind the blocks that the engine knows.
     let file = std::fs::File::options().write(true).open(bench.path()).unwrap();
     file.set_len(64 << 20).unwrap();
+    let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    file.set_permissions(owner_only).unwrap();
     let compacted = bench.engine.compact(&bench.cancel).await.unwrap();
     assert_eq!(compacted.before, 64 << 20);
     assert!(compacted.after < 8 << 20, "{compacted:?}");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(bench.path()).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
     assert_eq!(bench.one("select x from a").await, "7");
     assert_eq!(bench.listed().await, ["a table 1"]);
 }
