@@ -240,6 +240,9 @@ pub struct ModelTest {
     /// The most rows that are kept in the engine for people to look at; 0 if none are.
     #[prost(uint32, tag = "6")]
     pub store_failures: u32,
+    /// The test's file, if the file is none of the resource's own.
+    #[prost(string, tag = "7")]
+    pub path: ::prost::alloc::string::String,
 }
 /// What a test came to when it was last run.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -277,6 +280,9 @@ pub struct TestResult {
     /// Rows that were kept in the engine.
     #[prost(uint64, tag = "11")]
     pub stored: u64,
+    /// The test's file, if the file is none of the resource's own.
+    #[prost(string, tag = "12")]
+    pub path: ::prost::alloc::string::String,
 }
 /// How the rows of an incremental build come into the table, read from the output's settings.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

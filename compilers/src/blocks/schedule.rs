@@ -129,7 +129,12 @@ fn cron(fields: &mut Fields<'_>) -> Parts {
         None => (None, text),
     };
     if let Err(error) = Cron::parse(expression) {
+        let bare = expression.trim_matches(['"', '\'']);
         let (message, hint) = match error {
+            CronError::Invalid { .. } if bare != expression && Cron::parse(bare).is_ok() => (
+                format!("invalid cron schedule {text}"),
+                "it stands here without quotes, as in `-- @refresh.cron: 0 6 * * *`",
+            ),
             CronError::Never { .. } => (
                 format!("the cron schedule \"{text}\" never comes due"),
                 "no month has such a day",

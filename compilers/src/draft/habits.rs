@@ -1,9 +1,24 @@
 //! Hints for authors who write dbt or Jinja syntax in SQL.
 
-/// Returns advice for the first dbt or Jinja construct in a text, if there is any.
+/// Returns advice for the first dbt or Jinja construct in a text, if there is any. Advice on a `ref` names the models of all.
 pub(crate) fn hint(text: &str) -> Option<String> {
-    let mut marks = text.match_indices('{').filter_map(|(at, _)| text.get(at..));
-    marks.find_map(hint_for_action)
+    let actions = || text.match_indices('{').filter_map(|(at, _)| text.get(at..));
+    let (action, hint) = actions().find_map(|action| Some((action, hint_for_action(action)?)))?;
+    let model = |action| {
+        Call::read(action)
+            .filter(|call| call.function == "ref")?
+            .argument(0)
+    };
+    let mut models: Vec<&str> = actions().filter_map(model).collect();
+    models.sort_unstable();
+    models.dedup();
+    match models.as_slice() {
+        [_, _, ..] if model(action).is_some() => Some(format!(
+            "write the plain names `{}`: what a query reads is found without a `ref`",
+            models.join("`, `")
+        )),
+        _ => Some(hint),
+    }
 }
 
 /// Returns advice for a text with braces that may not be meant as a template; none if the error shows that it is one.
@@ -27,48 +42,77 @@ fn hint_for_action(action: &str) -> Option<String> {
     if action.starts_with("{#") {
         return Some("a comment is `-- ...` or `/* ... */`".to_owned());
     }
-    let call = action
-        .strip_prefix("{{")?
-        .trim_start_matches(['-', ' ', '\t', '\n']);
-    let name = |argument: usize| {
-        let inner = call.split_once('(')?.1.split(')').next()?;
-        let name = inner.split(',').nth(argument)?.trim().trim_matches(['\'', '"']);
-        (!name.is_empty()).then(|| name.to_owned())
-    };
-    let is_call = |word: &str| {
-        call.strip_prefix(word)
-            .is_some_and(|rest| rest.trim_start().starts_with('('))
-    };
-    if is_call("ref") {
-        let name = name(0).unwrap_or_else(|| "orders".to_owned());
-        return Some(format!(
-            "write the plain name `{name}`: what a query reads is found without a `ref`"
-        ));
-    }
-    if is_call("source") {
-        let name = name(1).unwrap_or_else(|| "orders".to_owned());
-        return Some(format!(
-            "write the plain name `{name}` of a source of this project"
-        ));
-    }
-    if is_call("config") {
-        let hint = "settings are annotations: `-- @materialize: true` on a line of its own makes a table";
-        return Some(hint.to_owned());
-    }
-    if call
+    if inner(action)?
         .strip_prefix("this")
         .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     {
         let hint = "write the model's own name: inside `{{ if incremental }}`, in `state:` and in `tests:` it stands for its last rows";
         return Some(hint.to_owned());
     }
-    if is_call("var") || is_call("env_var") {
-        let name = name(0).unwrap_or_else(|| "name".to_owned());
-        return Some(format!(
-            "write `{{{{ .env.{name} }}}}`, with `{name}` under `env:` in the manifest"
-        ));
+    let call = Call::read(action)?;
+    let name = |argument: usize, otherwise: &str| call.argument(argument).unwrap_or(otherwise).to_owned();
+    match call.function {
+        "ref" => {
+            let name = name(0, "orders");
+            Some(format!(
+                "write the plain name `{name}`: what a query reads is found without a `ref`"
+            ))
+        }
+        "source" => {
+            let name = name(1, "orders");
+            Some(format!(
+                "write the plain name `{name}` of a source of this project"
+            ))
+        }
+        "config" => {
+            let hint = "settings are annotations: `-- @materialize: true` on a line of its own makes a table";
+            Some(hint.to_owned())
+        }
+        "var" | "env_var" => {
+            let name = name(0, "name");
+            Some(format!(
+                "write `{{{{ .env.{name} }}}}`, with `{name}` under `env:` in the manifest"
+            ))
+        }
+        package if package.contains('.') && !package.starts_with('.') => Some(format!(
+            "macros of dbt, as `{package}`, are not read here: write the SQL that it makes, or `CREATE MACRO` in `init.sql`"
+        )),
+        _ => None,
     }
-    None
+}
+
+/// A call of a function in an action of Jinja, such as `{{ ref('orders') }}`.
+struct Call<'a> {
+    function: &'a str,
+    arguments: &'a str,
+}
+
+impl<'a> Call<'a> {
+    /// Reads the call that begins an action; none for an action that begins with something else.
+    fn read(action: &'a str) -> Option<Self> {
+        let (function, rest) = inner(action)?.split_once('(')?;
+        let function = function.trim_end();
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        (!function.is_empty() && function.chars().all(is_name)).then(|| Self {
+            function,
+            arguments: rest.split(')').next().unwrap_or_default(),
+        })
+    }
+
+    /// Returns one of the arguments without its quotes; none if the argument is left out.
+    fn argument(&self, number: usize) -> Option<&'a str> {
+        let argument = self.arguments.split(',').nth(number)?;
+        Some(argument.trim().trim_matches(['\'', '"'])).filter(|name| !name.is_empty())
+    }
+}
+
+/// Returns the text of an action after its opening braces.
+fn inner(action: &str) -> Option<&str> {
+    Some(
+        action
+            .strip_prefix("{{")?
+            .trim_start_matches(['-', ' ', '\t', '\n']),
+    )
 }
 
 #[cfg(test)]
@@ -91,6 +135,11 @@ mod tests {
         has("SELECT {{ var('late') }}", "{{ .env.late }}");
         has("{{ .env.x }} {{ ref('orders') }}", "plain name `orders`");
         assert_eq!(hint("SELECT {{ .env.late }} FROM {{ ref \"orders\" }}"), None);
+        has(
+            "FROM {{ ref('a') }} JOIN {{ ref('b') }} JOIN {{ ref('a') }} {{ config(x) }}",
+            "plain names `a`, `b`",
+        );
+        has("SELECT {{ dbt_utils.star(ref('raw')) }}", "`dbt_utils.star`");
         has("SELECT {# all of it #} 1", "`-- ...`");
         has("SELECT max(day) FROM {{ this }}", "own name");
         assert_eq!(hint("SELECT 1"), None);

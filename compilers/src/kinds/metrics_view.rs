@@ -92,7 +92,12 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     for key in ["security", "dimensions", "measures"] {
         reader.templates_of(key);
     }
-    for (old, new) in [("title", "display_name"), ("ai_context", "ai_instructions")] {
+    let names = [
+        ("title", "display_name"),
+        ("label", "display_name"),
+        ("ai_context", "ai_instructions"),
+    ];
+    for (old, new) in names {
         reader.fields.deprecated(old, new);
     }
     let mut spec = MetricsViewSpec {
@@ -101,6 +106,13 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         ai_instructions: reader.text("ai_instructions"),
         ..MetricsViewSpec::default()
     };
+    if let Some(old) = reader
+        .fields
+        .text("label")
+        .filter(|_| spec.display_name.is_empty())
+    {
+        spec.display_name = old;
+    }
     if let Some(old) = reader.fields.text("ai_context") {
         spec.ai_instructions = old;
     }

@@ -58,13 +58,18 @@ impl Project {
         let plain = one
             .is_template
             .then_some("a table that no file declares is named without `ref`");
+        // What the template of Rill for a new API refers to.
+        let is_example = one.kind == Kind::MetricsView && one.name == "metrics_view";
+        let example = is_example.then_some(
+            "an example that Rill wrote: name a metrics view and fields of it, or remove the file",
+        );
         Finding {
             at: one.at,
             code: Code::MissingRef,
             message: format!("{} \"{}\" does not exist", one.kind, one.name),
             hint: near
                 .map(|near| format!("did you mean `{}`?", near.name))
-                .or_else(|| unread.or(plain).map(str::to_owned)),
+                .or_else(|| example.or(unread).or(plain).map(str::to_owned)),
             related: Vec::new(),
         }
     }

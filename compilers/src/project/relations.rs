@@ -11,6 +11,7 @@ use watershed_proto::{ModelSpec, ModelTest};
 
 use super::{Group, claims::Claims, cycles::Knots};
 use crate::{
+    diagnostics::Role,
     draft::Draft,
     resource::{Kind, Resource, ResourceKey, Spec},
 };
@@ -157,7 +158,9 @@ impl Relations {
         let pairs = self.late.iter().filter(|(_, other)| other == later);
         let moved = pairs.filter_map(|(tested, _)| {
             let claim = claims.winner(tested)?;
-            let draft = groups.get(&claim.group)?.compiled.drafts.get(claim.draft)?;
+            let group = groups.get(&claim.group)?;
+            let draft = group.compiled.drafts.get(claim.draft)?;
+            let path = group.path(Role::Yaml).cloned().unwrap_or_default();
             let spec = draft.model()?;
             let relations = draft.relations.iter();
             let relations =
@@ -165,9 +168,7 @@ impl Relations {
             let tests = relations.filter_map(|relation| spec.tests.get(relation.test));
             let tests = tests.map(|test| ModelTest {
                 name: format!("{} of {}", test.name, draft.name),
-                // Its place is in another file than those of the later model.
-                line: 0,
-                column: 0,
+                path: path.clone(),
                 ..test.clone()
             });
             Some((draft.name.clone(), tests.collect()))

@@ -391,13 +391,16 @@ impl Group<'_> {
             }
         }
         if inferred.is_none() {
-            let is_manifest = ["rill", "watershed"].contains(&base_name(self.files.stem));
-            let (message, hint) = match is_manifest {
-                true => (
+            let (message, hint) = match base_name(self.files.stem) {
+                "dbt_project" => (
+                    "the file is one of dbt",
+                    "`docs/from-dbt.md` says what each part becomes; `ignore_paths` in the manifest leaves the file out",
+                ),
+                "rill" | "watershed" => (
                     "a project stands inside this project",
                     "list its folder under `ignore_paths` in the manifest, or move it out",
                 ),
-                false => (
+                _ => (
                     "the file does not say what it declares, and its folder does not tell",
                     "for example, add `type: model`",
                 ),

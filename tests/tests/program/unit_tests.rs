@@ -201,12 +201,24 @@ fn a_given_column_that_the_table_lacks_is_a_mistake() {
     );
     let said = project.call(&["run"]);
     assert_eq!(said.code, Some(1), "{}", said.stderr);
-    let told = "test \"small delays are no delays\" can't be run: Referenced column \"delay\" not found";
+    let told = "test \"small delays are no delays\" can't be run: Referenced column \"dealy\" not found";
     assert!(
-        said.stderr.contains(told) && said.stderr.contains("\"dealy\""),
+        said.stderr.contains(told) && said.stderr.contains("\"delay\""),
         "{}",
         said.stderr
     );
+}
+
+#[test]
+fn a_mistake_beside_columns_that_are_not_given_is_named() {
+    let project = project();
+    let days = ", day: 2026-01-31}\n        - {code: A, delay: 15, day: 2026-02-01}\n        - {code: B, delay: 200, day: 2026-02-02}";
+    project.write("models/late.yaml", &LATE.replace(days, "}"));
+    project.edit("models/late.yaml", "{carrier: Alpha,", "{carier: Alpha,");
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let told = "can't be run: Referenced column \"carier\" not found";
+    assert!(said.stderr.contains(told), "{}", said.stderr);
 }
 
 #[test]
@@ -242,6 +254,16 @@ fn a_test_of_relations_to_a_later_model_is_run_with_that_model() {
     assert_eq!(
         tests_of(&document, "orders"),
         ["relationships(order_id, orders.order_id) of items: failed order_id = 1, rows = 1"]
+    );
+    let found = &document["diagnostics"][0];
+    assert_eq!(
+        (&found["code"], &found["path"], &found["resource"]["name"]),
+        (
+            &json!("test-failed"),
+            &json!("models/items.yaml"),
+            &json!("orders")
+        ),
+        "{document}"
     );
     let rows = project.call(&["query", "FROM orders", "--format", "csv"]).stdout;
     assert_eq!(rows, "order_id\n1\n", "the last good rows stay");

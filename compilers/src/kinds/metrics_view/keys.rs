@@ -25,6 +25,7 @@ blocks! {
         "first_day_of_week": Count, "The day on which weeks begin: 1 is Monday.";
         "first_month_of_year": Count, "The month in which years begin.";
         "title": Text, "The name for people." => "display_name";
+        "label": Text, "The name for people." => "display_name";
         "description": Text, "What it is about.";
         "ai_instructions": Text, "What an assistant should know.";
         "ai_context": Text, "What an assistant should know." => "ai_instructions";

@@ -80,6 +80,7 @@ impl Reader<'_, '_> {
                     store_failures,
                     line: at.span.line,
                     column: at.span.column,
+                    path: String::new(),
                 });
             }
         }

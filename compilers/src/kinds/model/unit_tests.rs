@@ -87,6 +87,7 @@ impl Reader<'_, '_> {
                     name,
                     data: Some(data),
                     warns,
+                    path: String::new(),
                     store_failures: 0,
                     line: at.span.line,
                     column: at.span.column,

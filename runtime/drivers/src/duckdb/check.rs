@@ -52,9 +52,13 @@ fn verdict(work: &Work<'_>, check: &Check) -> Result<Verdict, Failure> {
     work.check_cancelled()?;
     let found = failing(work, check, &check.sql);
     let found = match (found, &check.otherwise) {
-        // What the engine says of the first is about the text that stands in the file.
+        // Where the first lacks a column, the other one gives all of them: what that lacks is the mistake. Else what the engine
+        // says of the first is about the text that stands in the file.
         (Err(Failure::Sql(error)), Some(otherwise)) if !is_aborted(&error) => {
-            failing(work, check, otherwise).or(Err(Failure::Sql(error)))
+            match failing(work, check, otherwise) {
+                Err(Failure::Sql(_)) if !lacks_column(&error) => Err(Failure::Sql(error)),
+                found => found,
+            }
         }
         (found, _) => found,
     };
@@ -65,6 +69,12 @@ fn verdict(work: &Work<'_>, check: &Check) -> Result<Verdict, Failure> {
         Err(Failure::Sql(error)) => Ok(Verdict::Broken(error)),
         Err(other) => Err(other),
     }
+}
+
+/// Returns true if a statement was refused because a column is not there.
+fn lacks_column(error: &SqlError) -> bool {
+    let says = |text: &str| error.message.contains(text);
+    error.class == "binder" && (says("Referenced column") || says("does not have a column"))
 }
 
 /// Returns true if a statement was refused because an earlier error aborted the transaction.

@@ -20,8 +20,11 @@ const REASONS: [&str; 6] = [
     "Value with unterminated quote",
     "Invalid unicode",
     "Maximum line size",
-    "It was not possible to automatically detect the CSV parsing dialect",
+    UNDETECTED,
 ];
+
+/// Beginning of the reason for a file whose form can't be guessed.
+const UNDETECTED: &str = "It was not possible to automatically detect the CSV parsing dialect";
 
 /// Parses an error message; none if it is not about a CSV file.
 pub(super) fn read(message: &str) -> Option<CsvError> {
@@ -65,6 +68,9 @@ fn told(reason: &str) -> String {
         .and_then(|rest| rest.split_once(" Found: "))
     {
         return format!("expected {expected} columns, found {found}");
+    }
+    if reason.starts_with(UNDETECTED) {
+        return "can't tell how the file is written: its delimiter, quotes or encoding".to_owned();
     }
     reason.trim_end_matches('.').to_owned()
 }

@@ -13,6 +13,9 @@ pub fn from_sql(error: &SqlError) -> Error {
         true => {
             Some("a table can: `-- @materialize: true`; for a view, list the values with `ON x IN (...)`")
         }
+        false if hint.is_none() && error.message.contains("does not exist because schema") => Some(
+            "tables of models have no schema; a table of a file or a database of its own is read by a source with `connector` and `table`",
+        ),
         false => hint,
     };
     let message = error.message.as_str();

@@ -156,7 +156,7 @@ fn digest(spec: &ModelSpec, stated: &[ModelTest]) -> Vec<u8> {
 
 fn unrendered(test: &ModelTest, error: &RenderError, paths: &[Arc<str>]) -> Error {
     Error {
-        place: Some(place(test.line, test.column, paths)),
+        place: Some(place(&test.path, test.line, test.column, paths)),
         ..failure::from_render(error)
     }
 }
@@ -167,6 +167,7 @@ fn result(test: &ModelTest, verdict: &Verdict) -> TestResult {
         warns: test.warns,
         line: test.line,
         column: test.column,
+        path: test.path.clone(),
         ..TestResult::default()
     };
     let outcome = match verdict {
@@ -218,7 +219,7 @@ pub fn error(results: &[TestResult], paths: &[Arc<str>]) -> Option<Error> {
     };
     Some(Error {
         hint: Some("the new rows were thrown away, because its tests must hold".into()),
-        place: Some(place(first.line, first.column, paths)),
+        place: Some(place(&first.path, first.line, first.column, paths)),
         ..Error::permanent(code, message)
     })
 }
@@ -268,9 +269,14 @@ fn describe_several(failing: &[&TestResult], all: usize) -> String {
     )
 }
 
-fn place(line: u32, column: u32, paths: &[Arc<str>]) -> SourcePosition {
+/// Returns the position of a test in its file: the YAML file among the resource's `paths`, unless a path says otherwise.
+#[must_use]
+pub fn place(path: &str, line: u32, column: u32, paths: &[Arc<str>]) -> SourcePosition {
     SourcePosition {
-        path: places::yaml(paths).into(),
+        path: match path {
+            "" => places::yaml(paths).into(),
+            path => path.into(),
+        },
         line: line.max(1),
         column: column.max(1),
     }

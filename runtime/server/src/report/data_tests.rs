@@ -5,7 +5,7 @@ use std::sync::Arc;
 use watershed_api::documents::{At, Diagnostic, ResourceName, Severity, TestDocument, TestOutcome};
 use watershed_core::Row;
 use watershed_proto::{Message, ModelStateGlance, TestOutcome as Stored, TestResult};
-use watershed_reconcilers::{model, model::data_tests, places};
+use watershed_reconcilers::{model, model::data_tests};
 
 /// Returns the results of a model's tests in their last run.
 pub(crate) fn from_row(row: &Row) -> Vec<TestDocument> {
@@ -26,6 +26,7 @@ fn results(row: &Row) -> Vec<TestResult> {
 /// Returns one test with its result, for a document.
 pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument {
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let place = data_tests::place(&result.path, result.line, result.column, paths);
     TestDocument {
         name: result.name.clone(),
         outcome: match result.outcome() {
@@ -46,9 +47,9 @@ pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument 
         message: text(&result.message),
         hint: text(&result.hint),
         at: At {
-            path: places::yaml(paths).to_owned(),
-            line: result.line.max(1),
-            column: result.column.max(1),
+            path: place.path.to_string(),
+            line: place.line,
+            column: place.column,
         },
     }
 }
