@@ -133,13 +133,7 @@ pub(crate) fn compiled_sql(
     typed: &str,
 ) -> Result<CompileDocument, Problem> {
     let entries = entries(project, Built::Unknown);
-    // Of several resources of one name, the one that has SQL is meant.
-    let models: Vec<Entry> = entries
-        .iter()
-        .filter(|entry| entry.row.kind.as_str() == kinds::MODEL)
-        .cloned()
-        .collect();
-    let found = names::resolve(&models, typed).or_else(|_| names::resolve(&entries, typed))?;
+    let found = names::resolve_model(&entries, typed)?;
     let is_it = |resource: &&Resource| {
         resource.kind.as_str() == found.row.kind.as_str() && found.row.name == resource.name.as_str().into()
     };

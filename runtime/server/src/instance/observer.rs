@@ -121,7 +121,7 @@ impl Observer {
             messages: Messages::new(before.iter().map(|entry| entry.row.as_ref())),
             shown,
             ended: HashSet::new(),
-            problems: Vec::new(),
+            problems: Problem::of_before(before),
         }
     }
 

@@ -19,6 +19,9 @@ use super::{Entry, Hidden, freshness, next_run, resource};
 /// Most causes in one answer: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
 
+/// The advice for a ref to what no file declares.
+const DECLARE: &str = "write a file that declares it, or change what refers to it";
+
 /// The source of stages: a running controller, or storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
@@ -224,8 +227,7 @@ impl<'a> Inquiry<'a> {
 
     fn missing(&self, name: &ResourceName) -> RootCause {
         let told = format!("no file declares `{name}`");
-        self.plain(Blocker::MissingRef, name, told)
-            .hint("write a file that declares it, or change what refers to it")
+        self.plain(Blocker::MissingRef, name, told).hint(DECLARE)
     }
 
     /// Returns the cause that keeps a resource from running, other than the failure of another resource.
@@ -332,7 +334,9 @@ impl<'a> Inquiry<'a> {
             _ => Blocker::Failed,
         };
         let retryable = error.as_ref().is_some_and(|error| error.retryable);
+        let is_missing = error.as_ref().is_some_and(|error| error.code == "missing-ref");
         let hint = match (code, &at) {
+            (Blocker::Failed, _) if is_missing => DECLARE.to_owned(),
             (Blocker::OnCycle, _) => "take one of these refs out".to_owned(),
             (Blocker::Failed, Some(_)) if is_of_tests => {
                 format!(
@@ -374,6 +378,7 @@ impl<'a> Inquiry<'a> {
             true => self.next_start(entry),
             false => entry.row.next_reconcile.map(|at| Time::from_millis(at.0)),
         };
+        let until = until.filter(|_| self.life == Life::Live);
         let old_rows = stale_rows(entry).filter(|_| health == Some(Health::Stale));
         let cause = match (health, self.life, old_rows) {
             (_, _, Some(old)) => RootCause {

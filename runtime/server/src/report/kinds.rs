@@ -28,8 +28,12 @@ pub const PROJECT_PARSER: &str = "project_parser";
 
 /// Returns true if this program runs resources of a kind.
 pub(crate) fn is_supported(kind: &str) -> bool {
-    kind == PROJECT_PARSER
-        || kind == watershed_delivery::KIND
+    [
+        PROJECT_PARSER,
+        watershed_delivery::KIND,
+        watershed_workloads::replica::KIND,
+    ]
+    .contains(&kind)
         || Kind::read(kind).is_some_and(Kind::is_supported)
 }
 

@@ -4,8 +4,8 @@ use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem};
 use watershed_core::{Key, Name, Uid};
 
-use super::Entry;
 use super::hints::nearest;
+use super::{Entry, kinds};
 
 /// Finds the resource named by `name` or `kind/name`.
 ///
@@ -44,6 +44,20 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
             })
         }
     }
+}
+
+/// Finds the resource as [`resolve`] does; of several of a name, the model, which has the rows and the SQL. A metrics view may
+/// have the name of its model.
+///
+/// # Errors
+/// As [`resolve`].
+pub(crate) fn resolve_model<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Problem> {
+    let key = Key::new(kinds::MODEL, typed);
+    let is_it = |entry: &&Entry| !entry.row.intents.is_deleted() && entry.row.key() == key;
+    entries
+        .iter()
+        .find(is_it)
+        .map_or_else(|| resolve(entries, typed), Ok)
 }
 
 /// Finds the resources with the typed names.
@@ -137,6 +151,15 @@ mod tests {
     fn a_name_of_several_kinds_is_an_error_that_lists_them() {
         let said = found("flights");
         assert!(said.contains("`model/flights`, `metrics_view/flights`"), "{said}");
+    }
+
+    #[test]
+    fn where_rows_are_meant_a_name_of_several_kinds_is_the_models() {
+        let entries = entries();
+        let found = |typed: &str| resolve_model(&entries, typed).map(|entry| entry.row.key().to_string());
+        assert_eq!(found("Flights").unwrap(), "model/flights");
+        assert_eq!(found("metrics_view/flights").unwrap(), "metrics_view/flights");
+        assert!(found("zzz").is_err());
     }
 
     #[test]

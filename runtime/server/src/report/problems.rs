@@ -1,6 +1,6 @@
 //! Problems of a project, each once: all of a document, or each as it comes up while a command runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_api::documents::{
     Diagnostic, ResourceDocument, ResourceError, ResourceName, RunDocument, Severity,
@@ -8,7 +8,7 @@ use watershed_api::documents::{
 use watershed_core::Row;
 use watershed_reconcilers::project_parser;
 
-use super::{health, kinds, resource};
+use super::{Entry, document, health, kinds, resource};
 
 /// A problem found while a command runs.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub(crate) enum Problem {
     Finding(Diagnostic),
     /// The error of a resource, which a finding may report already.
     Failure(Diagnostic),
+    /// A finding of the parse before the command: not news, but it has the place of an error that was stored without.
+    Earlier(Diagnostic),
 }
 
 impl Problem {
@@ -24,6 +26,12 @@ impl Problem {
     pub(crate) fn in_files(row: &Row) -> Vec<Self> {
         let findings = kinds::findings(row).unwrap_or_default();
         findings.into_iter().map(Self::Finding).collect()
+    }
+
+    /// Returns the findings in files that were stored before the command.
+    pub(crate) fn of_before(entries: &[Entry]) -> Vec<Self> {
+        let findings = document::findings(entries);
+        findings.into_iter().map(Self::Earlier).collect()
     }
 
     /// Returns true if the finding says that most of the project would be removed.
@@ -51,25 +59,46 @@ impl Problem {
 /// The findings that a command has already reported, kept so that none is reported twice.
 #[derive(Debug, Default)]
 pub struct ReportedProblems {
-    places: BTreeSet<(String, u32, u32, String)>,
+    places: BTreeSet<PlaceAndMessage>,
     /// Resources of which an error was reported.
     about: BTreeSet<ResourceName>,
     /// Pairs of file and message that were reported.
     messages: BTreeSet<(String, String)>,
+    /// Findings of the parse before the command, by file and message.
+    earlier: BTreeMap<(String, String), Diagnostic>,
 }
+
+/// The identity of a finding: path, line, column and message.
+type PlaceAndMessage = (String, u32, u32, String);
 
 impl ReportedProblems {
     /// Returns the finding of a problem if it was not reported yet, and records it as reported.
     pub(crate) fn news(&mut self, problem: Problem) -> Option<Diagnostic> {
         let finding = match problem {
             Problem::Finding(finding) => finding,
+            Problem::Earlier(finding) => {
+                let said = (finding.path.clone(), finding.message.clone());
+                self.earlier.insert(said, finding);
+                return None;
+            }
             Problem::Failure(failure) => {
                 let about = failure.resource.as_ref();
                 let said = (failure.path.clone(), failure.message.clone());
                 if about.is_some_and(|about| self.about.contains(about)) || self.messages.contains(&said) {
                     return None;
                 }
-                failure
+                let is_placed = failure.line > 1 || failure.column > 1;
+                let found = self.earlier.get(&said);
+                match found.filter(|found| !is_placed || place(found) == place(&failure)) {
+                    // The finding has a place that ends somewhere, which no stored error has.
+                    Some(found) => Diagnostic {
+                        severity: Severity::Error,
+                        code: failure.code,
+                        resource: failure.resource,
+                        ..found.clone()
+                    },
+                    None => failure,
+                }
             }
         };
         if finding.severity == Severity::Error {
@@ -92,7 +121,7 @@ impl ReportedProblems {
 }
 
 /// Returns the identity of a finding: place, code and message without its severity.
-fn place(finding: &Diagnostic) -> (String, u32, u32, String) {
+fn place(finding: &Diagnostic) -> PlaceAndMessage {
     let Diagnostic {
         path, line, column, ..
     } = finding;
@@ -179,5 +208,42 @@ fn diagnose(resource: ResourceName, paths: &[String], error: &ResourceError) -> 
         details: error.details.clone(),
         resource: Some(resource),
         related: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(line: u32, end_column: u32, severity: Severity) -> Diagnostic {
+        Diagnostic {
+            severity,
+            code: "invalid-value".to_owned(),
+            path: "models/a.sql".to_owned(),
+            line,
+            column: 1,
+            end_line: line,
+            end_column,
+            message: "invalid cron schedule \"x\"".to_owned(),
+            hint: None,
+            notes: Vec::new(),
+            details: None,
+            resource: None,
+            related: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_stored_error_is_told_at_the_place_that_was_found_before_unless_it_has_another() {
+        let earlier = Problem::Earlier(finding(7, 9, Severity::Warning));
+        for (line, told_end) in [(7, 9), (1, 9), (8, 2)] {
+            let mut reported = ReportedProblems::default();
+            assert!(reported.news(earlier.clone()).is_none(), "no news by itself");
+            let told = reported.news(Problem::Failure(finding(line, 2, Severity::Error)));
+            let told = told.expect("an error that nobody was told of");
+            assert_eq!((told.severity, told.end_column), (Severity::Error, told_end));
+            let again = Problem::Finding(finding(told.line, 9, Severity::Warning));
+            assert!(reported.news(again).is_none(), "the same once more");
+        }
     }
 }

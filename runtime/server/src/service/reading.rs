@@ -160,7 +160,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// When the name is unknown or means several.
     pub(crate) fn show(&self, typed: &str) -> Result<Subject, Problem> {
-        let entry = names::resolve(self.entries, typed)?;
+        let entry = names::resolve_model(self.entries, typed)?;
         let shown = document::show(self.entries, &entry.row);
         if let (Some(table), Some(shown)) = (kinds::output(&entry.row), &shown) {
             return Ok(Subject::Rows {

@@ -31,6 +31,7 @@ pub(crate) async fn logs(
         place.secrets().await;
         return Ok(document(place.project(), Vec::new(), lines));
     }
+    out.sources(&entries).await;
     let uid = writer(place, &entries, &input.name).await?;
     let folder = place.state().logs();
     // Before the files are read, so that nothing is written in between.

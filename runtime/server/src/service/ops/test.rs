@@ -74,14 +74,8 @@ fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Pro
         rows.sort_by_key(|row| row.key());
         return Ok(rows);
     }
-    // A metrics view may have the name of its model.
-    let models: Vec<Entry> = entries
-        .iter()
-        .filter(|entry| entry.row.kind.as_str() == kinds::MODEL)
-        .cloned()
-        .collect();
     let find = |name: &String| {
-        let found = names::resolve(&models, name).or_else(|_| names::resolve(entries, name))?;
+        let found = names::resolve_model(entries, name)?;
         match found.row.kind.as_str() {
             kinds::MODEL => Ok(Arc::clone(&found.row)),
             kind => Err(Problem::new(
