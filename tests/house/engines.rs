@@ -14,7 +14,7 @@ const NAMES_THE_ENGINE: &str = "runtime/server/src/instance/open.rs";
 /// Files that put signs before signs for readers of other languages than an engine's.
 const OTHER_LANGUAGES: &[(&str, &str)] = &[
     ("compilers/src/yaml/load.rs", "a hint of YAML"),
-    ("runtime/cli/src/render/status.rs", "Mermaid and DOT"),
+    ("runtime/cli/src/render/graph.rs", "Mermaid and DOT"),
     (
         "runtime/controller/src/metrics/prometheus.rs",
         "labels of Prometheus",

@@ -127,7 +127,7 @@ pub(super) enum Command {
     Restart(Restart),
     /// Bring an earlier release of a service back until its file changes.
     Rollback(Rollback),
-    /// Set the stage that is desired of a managed resource until its file says another.
+    /// Set the desired stage of a managed resource until `desired` in its file changes.
     Set(Set),
     /// Tell managed resources of an event.
     Event(Event),

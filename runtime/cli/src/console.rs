@@ -13,9 +13,16 @@ use super::args::{Color, Format, Shared};
 use super::failure::Failure;
 use crate::render::Colour;
 use crate::render::chart::{Chart, ChartError};
+use crate::render::diagnostics;
 use crate::render::palette::{BAD, HINT};
+use crate::render::paragraph::folded;
 use crate::render::status::Listing;
 use crate::render::units::count;
+
+/// Indent of the further lines of a note, in columns.
+const NOTE_INDENT: usize = 2;
+/// Indent of the further lines of an error or a hint, in columns: they stand under its text.
+const HINT_INDENT: usize = 7;
 
 /// Returns the format of the result: that of `--format` or `--json`, if the command can write it, or the default.
 pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) -> Result<Format, Failure> {
@@ -221,21 +228,35 @@ impl Console {
         let _ = self.err.write_all(self.runtime.redact(text).as_bytes());
     }
 
-    /// Writes a message to standard error, unless `--quiet` was given.
+    /// Writes a message to standard error in lines that fit the terminal, unless `--quiet` was given.
     pub(super) fn note(&mut self, text: &str) {
         if self.verbosity > Verbosity::Quiet {
-            self.say(text);
+            self.say(&folded(text, NOTE_INDENT, self.err_width()));
         }
+    }
+
+    /// Writes advice to standard error, unless `--quiet` was given.
+    pub(super) fn advice(&mut self, advice: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            self.hint(advice);
+        }
+    }
+
+    fn hint(&mut self, hint: &str) {
+        let text = format!(" {HINT}hint{HINT:#}: {hint}\n");
+        self.say(&folded(&text, HINT_INDENT, self.err_width()));
     }
 
     /// Reports the failure that ended the command.
     pub(super) fn failure(&mut self, failure: &Failure) {
+        let width = self.err_width();
         if let Some(drawn) = failure.drawn() {
-            return self.say(&drawn);
+            return self.say(&diagnostics::fitted(&drawn, width));
         }
-        self.say(&format!("{BAD}error{BAD:#}: {}\n", failure.message()));
+        let text = format!("{BAD}error{BAD:#}: {}\n", failure.message());
+        self.say(&folded(&text, HINT_INDENT, width));
         if let Some(hint) = &failure.hint {
-            self.say(&format!(" {HINT}hint{HINT:#}: {hint}\n"));
+            self.hint(hint);
         }
     }
 
@@ -269,12 +290,28 @@ impl Console {
     pub(super) fn result_width(&self) -> Option<u16> {
         self.result_is_terminal().then(console_width).flatten()
     }
+
+    /// Returns the height of the terminal that the result goes to, in lines; none if it goes elsewhere.
+    pub(super) fn result_height(&self) -> Option<u16> {
+        self.result_is_terminal().then(console_height).flatten()
+    }
+
+    /// Returns the width of the terminal that messages go to, in columns; none if they go elsewhere.
+    pub(super) fn err_width(&self) -> Option<u16> {
+        io::stderr().is_terminal().then(console_width).flatten()
+    }
 }
 
 /// Returns the width of the terminal, in columns; none without a terminal.
 pub(super) fn console_width() -> Option<u16> {
     let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0))
+}
+
+/// Returns the height of the terminal, in lines; none without a terminal.
+fn console_height() -> Option<u16> {
+    let asked = std::env::var("LINES").ok().and_then(|text| text.parse().ok());
+    asked.or_else(|| terminal_size::terminal_size().map(|(_, height)| height.0))
 }
 
 /// Converts `--color` to the setting of the output streams.

@@ -12,36 +12,36 @@ pub(super) const GROUPS: [(&str, &[&str]); 8] = [
     ("Begin", &["init"]),
     (
         "Build",
-        &["run", "start", "serve", "reconcile", "refresh", "approve"],
+        &["run", "start", "serve", "refresh", "reconcile", "approve"],
     ),
     (
         "Look",
         &[
             "validate",
-            "plan",
             "compile",
+            "plan",
             "graph",
             "status",
-            "open",
             "history",
-            "partitions",
             "test",
+            "partitions",
+            "open",
         ],
     ),
     ("Ask", &["show", "query", "metrics", "call", "alert", "report"]),
     (
         "Operate",
         &[
-            "explain", "pause", "resume", "cancel", "retry", "logs", "stats", "scale", "restart", "rollback",
+            "explain", "logs", "retry", "cancel", "pause", "resume", "stats", "scale", "restart", "rollback",
             "set", "event",
         ],
     ),
     (
         "Care for what is kept",
-        &["doctor", "gc", "trash", "backup", "restore", "debug"],
+        &["backup", "restore", "trash", "gc", "doctor", "debug"],
     ),
     ("Let callers in", &["token"]),
-    ("Editors and assistants", &["schema", "lsp", "mcp", "completions"]),
+    ("Editors and assistants", &["lsp", "mcp", "schema", "completions"]),
 ];
 
 /// Width of the longest command's name, in columns.

@@ -10,6 +10,24 @@ const COMMANDS: &[(&str, &str)] = &[
         "chart",
         "`watershed show`, `query` and `metrics` draw one with `--chart`",
     ),
+    (
+        "alerts",
+        "`watershed status --select kind:alert` lists them; `watershed alert test NAME` tries one out",
+    ),
+    (
+        "apis",
+        "`watershed status --all --select kind:api` lists them; `watershed call NAME` asks one",
+    ),
+    ("models", "`watershed status --select kind:model` lists them"),
+    (
+        "reports",
+        "`watershed status --select kind:report` lists them; `watershed report run NAME` shows the rows of one",
+    ),
+    ("sources", "`watershed status --select kind:source` lists them"),
+    (
+        "tables",
+        "`watershed status` lists sources and models; `watershed show NAME` shows the rows of one",
+    ),
     ("check", "`watershed validate` looks for mistakes"),
     (
         "clean",
@@ -119,7 +137,8 @@ pub(super) fn foreign(error: &clap::Error) -> Option<(String, &'static str)> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = text(ContextKind::InvalidSubcommand)?;
-            let hint = find(COMMANDS, typed)?;
+            let one = || find(COMMANDS, typed.strip_suffix('s')?);
+            let hint = find(COMMANDS, typed).or_else(one)?;
             Some((format!("there is no command `{typed}`"), hint))
         }
         ErrorKind::UnknownArgument => {
@@ -143,6 +162,27 @@ fn find(table: &[(&str, &'static str)], typed: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    #[test]
+    fn several_of_a_thing_are_as_well_known_as_one() {
+        for typed in [
+            &["dashboards"][..],
+            &["charts"],
+            &["alerts", "list"],
+            &["alert", "list"],
+            &["models"],
+        ] {
+            let arguments = ["watershed"].iter().chain(typed);
+            let error = crate::command().try_get_matches_from(arguments).unwrap_err();
+            let (message, hint) = foreign(&error).unwrap();
+            let word = typed
+                .last()
+                .filter(|word| **word == "list" && typed[0] == "alert")
+                .unwrap_or(&typed[0]);
+            assert_eq!(message, format!("there is no command `{word}`"));
+            assert!(hint.contains("watershed"), "{hint}");
+        }
+    }
 
     #[test]
     fn every_foreign_name_is_really_foreign() {

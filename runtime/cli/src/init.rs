@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use watershed_api::Exit;
 use watershed_compilers::MANIFESTS;
 
-use super::args::{Init, Shared, Template};
-use super::console::Console;
+use super::args::{Format, Init, Shared, Template};
+use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::project::{DBT, DBT_MANIFEST, is_project};
 use crate::render::palette::{DIM, GOOD, STRONG};
@@ -44,6 +44,7 @@ const RILL: &str = "nothing has to be written: `watershed run` builds it as it i
 
 /// Writes a new project and says what to do next. No existing file is overwritten.
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Init) -> Result<Exit, Failure> {
+    choose_format(shared, &[Format::Text], Format::Text)?;
     let here = PathBuf::from(".");
     let folder = args.target.as_ref().or(shared.dir.as_ref()).unwrap_or(&here);
     let (files, first) = template(args.template);
@@ -151,7 +152,22 @@ fn said(folder: &Path, files: &[File], first: &str) -> String {
         };
         out.push_str(&format!("  {STRONG}{line}{STRONG:#}\n"));
     }
+    if let Some((outer, inner)) = inside_of(folder) {
+        out.push_str(&format!(
+            "\nThe project around it, `{}`, reads these files too: add `{}` to `ignore_paths` in its manifest.\n",
+            outer.display(),
+            inner.display()
+        ));
+    }
     out
+}
+
+/// Returns the project that a folder stands in, and the folder's path in there.
+fn inside_of(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let outer = folder.ancestors().skip(1).find(|outer| is_project(outer))?;
+    let inner = Path::new("/").join(folder.strip_prefix(outer).ok()?);
+    Some((outer.to_owned(), inner))
 }
 
 #[cfg(test)]

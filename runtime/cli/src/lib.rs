@@ -57,6 +57,7 @@ use watershed_api::documents::Operation;
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
+use self::render::paragraph;
 use watershed::telemetry::Traces;
 use watershed::{Files, Options, Runtime};
 
@@ -140,13 +141,16 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
             end_with_document(&mut console, args, &failure);
             return Exit::Usage.into();
         }
-        // A closed pipe is no reason to complain.
-        let _ = error.print();
+        let mut console = Console::plain(choice, Runtime::new());
+        let text = error.render().ansi().to_string();
         if error.use_stderr() {
-            let failure = Failure::usage(first_paragraph(&error));
-            end_with_document(&mut Console::plain(choice, Runtime::new()), args, &failure);
+            console.note(&text);
+            end_with_document(&mut console, args, &Failure::usage(first_paragraph(&error)));
             Exit::Usage.into()
         } else {
+            let width = console.result_width();
+            // A closed pipe is no reason to complain.
+            let _ = console.result(&paragraph::folded(&text, 2, width));
             Exit::Converged.into()
         }
     })

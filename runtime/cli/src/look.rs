@@ -21,8 +21,14 @@ use crate::render::status::Listing;
 
 /// Most rows of a table unless `--limit` says otherwise: more than anybody reads.
 pub(super) const TABLE_LIMIT: u64 = 1_000;
-/// Most rows on a terminal unless `--limit` says otherwise: about a screen.
-pub(super) const SCREEN_LIMIT: u64 = 40;
+/// Most rows on a terminal of unknown height unless `--limit` says otherwise.
+const SCREEN_LIMIT: u64 = 40;
+/// Fewest rows on a terminal, however low it is.
+const FEWEST_ROWS: u64 = 5;
+/// Lines around the rows of a table on a terminal: names, types, three rules, and the prompt.
+const AROUND_ROWS: u64 = 6;
+/// Length of the notes below a table, in columns.
+const NOTES: u64 = 120;
 /// Rows of a resource that `show` reads unless `--limit` says otherwise.
 const FIRST_ROWS: u64 = 10;
 /// The formats in which rows can be written.
@@ -133,7 +139,7 @@ pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Resul
     };
     let limit = match (format, console.result_is_terminal() && !is_for_programs(format)) {
         (Format::Chart, _) => TABLE_LIMIT,
-        (_, true) => SCREEN_LIMIT,
+        (_, true) => screen_of_rows(console),
         (_, false) => FIRST_ROWS,
     };
     ask(
@@ -201,7 +207,7 @@ fn export(
     limit: Option<u64>,
     timeout_ms: Option<u64>,
 ) -> Result<Exit, Failure> {
-    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let format = form_of_export(shared, file)?;
     let request = ExportRequest {
         rows,
         limit,
@@ -210,6 +216,31 @@ fn export(
         force,
     };
     ask(console, shared, format, ops::Export::request(request))
+}
+
+/// Returns the form in which an export is reported: the rows themselves have the form that the file's name says.
+fn form_of_export(shared: &Shared, file: &Path) -> Result<Format, Failure> {
+    use clap::ValueEnum as _;
+    let Some(form) = shared
+        .format
+        .filter(|form| !matches!(form, Format::Text | Format::Json))
+    else {
+        return choose_format(shared, &[Format::Text, Format::Json], Format::Text);
+    };
+    let form = form.to_possible_value();
+    let form = form.as_ref().map_or("", |form| form.get_name());
+    let message = format!(
+        "`--format {form}` does not fit `--out`: the end of the file's name says the form of the rows"
+    );
+    let hint = match form {
+        "csv" => format!(
+            "`--out {}` alone writes CSV",
+            file.with_extension("csv").display()
+        ),
+        "jsonl" => "without `--out`, `--format jsonl > FILE` writes one row a line".to_owned(),
+        _ => "`--out` writes a .csv, .xlsx or .parquet file, or a chart into a .svg file".to_owned(),
+    };
+    Err(Failure::usage(message).hint(hint))
 }
 
 /// Returns the absolute path of an output file, which a process in another folder may have to write.
@@ -240,9 +271,20 @@ pub(super) fn form_of_rows(shared: &Shared, form: &Form) -> Result<Format, Failu
 /// Returns the most rows that people are shown unless `--limit` says otherwise.
 pub(super) fn most_rows(console: &Console, format: Format) -> u64 {
     match console.result_is_terminal() && !is_for_programs(format) && format != Format::Chart {
-        true => SCREEN_LIMIT,
+        true => screen_of_rows(console),
         false => TABLE_LIMIT,
     }
+}
+
+/// Returns the number of rows that a screen has room for, with the names above them and the notes below.
+fn screen_of_rows(console: &Console) -> u64 {
+    let Some((width, height)) = console.result_width().zip(console.result_height()) else {
+        return SCREEN_LIMIT;
+    };
+    let notes = NOTES.div_ceil(u64::from(width.max(1)));
+    u64::from(height)
+        .saturating_sub(AROUND_ROWS + notes)
+        .max(FEWEST_ROWS)
 }
 
 /// Returns true if the file is a picture; the console then writes a chart into it.

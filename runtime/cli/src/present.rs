@@ -20,7 +20,8 @@ use super::failure::Failure;
 use super::rounds::Rounds;
 use crate::render::chart::Chart;
 use crate::render::diagnostics::{Details, Drawing};
-use crate::render::palette::{DIM, HINT, WARN};
+use crate::render::palette::{DIM, WARN};
+use crate::render::paragraph::folded;
 use crate::render::progress::Bar;
 use crate::render::repeats::Repeats;
 use crate::render::summary;
@@ -167,8 +168,12 @@ impl<'a> Presenter<'a> {
             })?,
             _ => {
                 let all = self.console.verbosity == Verbosity::Verbose;
-                let wanted = lines.iter().filter(|line| all || line.level <= LogLevel::Info);
-                let text: String = wanted.map(logs::line).collect();
+                let wanted = lines
+                    .into_iter()
+                    .filter(|line| all || line.level <= LogLevel::Info);
+                let text: String = wanted
+                    .map(|line| logs::line(&self.sources.in_log_line(line)))
+                    .collect();
                 self.console.result(&text)?;
             }
         }
@@ -355,8 +360,11 @@ impl<'a> Presenter<'a> {
                 }
                 let width = self.console.result_width();
                 let text = match document.command {
-                    Command::Status => status::status(document, self.listing(), Time::now(), width),
-                    Command::Validate => summary::validate(document),
+                    Command::Status => {
+                        let screen = (width, self.console.result_height());
+                        status::status(document, self.listing(), Time::now(), screen)
+                    }
+                    Command::Validate => folded(&summary::validate(document), 2, width),
                     Command::Run
                     | Command::Start
                     | Command::Reconcile
@@ -396,7 +404,7 @@ impl<'a> Presenter<'a> {
             Verbosity::Verbose => Details::Shown,
             _ => Details::Left,
         };
-        let mut drawing = Drawing::new(&self.root, details);
+        let mut drawing = Drawing::new(&self.root, details, self.console.err_width());
         let drawn = findings
             .iter()
             .filter(|found| details == Details::Shown || self.repeats.is_first(found));
@@ -406,7 +414,7 @@ impl<'a> Presenter<'a> {
 
     /// Lists the other places of findings that were drawn once.
     fn repeated(&mut self) {
-        let text = self.repeats.rest();
+        let text = folded(&self.repeats.rest(), 2, self.console.err_width());
         self.say(&text);
     }
 
@@ -506,11 +514,16 @@ impl<'a> Presenter<'a> {
                         table.left_out
                     }
                 };
-                let number = units::count(self.rows.len() as u64, "row");
-                let mut said = vec![if more {
-                    format!("{number}, and there are more: `--limit N` shows them")
-                } else {
-                    number
+                let shown = self.rows.len() as u64;
+                let number = units::count(shown, "row");
+                let all = self.about.as_deref().and_then(summary::rows_of);
+                let mut said = vec![match all.filter(|all| *all > shown) {
+                    _ if !more => number,
+                    Some(all) => {
+                        let (shown, all) = (units::grouped(shown), units::count(all, "row"));
+                        format!("{shown} of {all}: `--limit N` shows more")
+                    }
+                    None => format!("{number}, and there are more: `--limit N` shows them"),
                 }];
                 if left_out > 0 {
                     let all = units::count(self.columns.len() as u64, "column");
@@ -528,7 +541,7 @@ impl<'a> Presenter<'a> {
                         .note(&format!("{DIM}{}{DIM:#}\n", rows::guessed(guessed)));
                 }
                 for advice in &self.advice {
-                    self.console.note(&format!(" {HINT}hint{HINT:#}: {advice}\n"));
+                    self.console.advice(advice);
                 }
             }
         }

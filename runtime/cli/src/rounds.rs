@@ -98,7 +98,8 @@ impl Rounds {
                     _ => Details::Left,
                 };
                 // Drawn anew each time: the file is another one by now.
-                console.say(&Drawing::new(&self.root, details).draw(diagnostic));
+                let width = console.err_width();
+                console.say(&Drawing::new(&self.root, details, width).draw(diagnostic));
             }
             Event::Fixed { diagnostic } => {
                 let gone = self
@@ -117,6 +118,9 @@ impl Rounds {
                     .is_some_and(|of| self.mended.contains(of))
                 {
                     return Ok(());
+                }
+                if let Some(line) = self.lines.recovered(diagnostic, console.result_width()) {
+                    return self.tell(console, &line);
                 }
                 let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
                 let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));

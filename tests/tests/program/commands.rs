@@ -128,7 +128,11 @@ fn init_writes_projects_that_run_and_touches_none_that_is_there() {
             "holds a project already",
             "`watershed run`",
         );
+        assert!(!said.stdout.contains("ignore_paths"), "{}", said.stdout);
     }
+    let inner = Sandbox::with(&[("watershed.yaml", "")]).call(&["init", "parts/inner"]);
+    let told = "add `/parts/inner` to `ignore_paths` in its manifest";
+    assert!(inner.stdout.contains(told), "{}", inner.stdout);
 }
 
 #[test]

@@ -102,6 +102,19 @@ fn what_can_t_be_written_is_said_with_the_right_code_and_leaves_nothing() {
         assert_eq!(said.code, Some(code), "{arguments:?}: {}", said.stderr);
         assert!(said.stderr.contains(says), "{arguments:?}: {}", said.stderr);
     }
+    for (format, hint) in [
+        ("csv", "`--out a.csv` alone writes CSV"),
+        ("jsonl", "`--format jsonl > FILE`"),
+    ] {
+        let said = sandbox.call(&["show", "days", "--out", "a.parquet", "--format", format]);
+        let refusal = format!("`--format {format}` does not fit `--out`: the end of the file's name says");
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(
+            said.stderr.contains(&refusal) && said.stderr.contains(hint),
+            "{}",
+            said.stderr
+        );
+    }
     let left = fs::read_dir(sandbox.path()).expect("the folder can be listed");
     let names = left.map(|entry| entry.expect("an entry").file_name().into_string());
     let is_new = |name: &String| name.ends_with(".csv") || name.ends_with(".part");

@@ -29,6 +29,7 @@ fn each_mistake_is_a_document_where_json_is_asked_for() {
         (&["history", "nosuch", "--format=jsonl"], "usage", 2),
         (&["graph", "--format", "jsonl"], "usage", 2),
         (&["run", "-C", "/nowhere", "--json"], "usage", 2),
+        (&["init", "elsewhere", "--json"], "usage", 2),
         (
             &["query", "--json", "SELECT nope FROM numbers"],
             "unknown-column",

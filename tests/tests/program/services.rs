@@ -196,6 +196,8 @@ fn a_person_scales_restarts_and_rolls_back_a_service() {
     ends(&project.call(&["scale", "import", "2"]), 2);
     start.stop();
     assert_eq!(pids(&project).len(), 2, "they outlive the program");
+    let stats = project.call(&["stats", "--json"]).json();
+    assert!(stats["settled"].get("unsupported").is_none(), "{stats}");
 
     let stored = project.call(&["scale", "api", "0"]);
     ends(&stored, 0);

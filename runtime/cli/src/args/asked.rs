@@ -16,7 +16,7 @@ pub(crate) struct Call {
     /// Argument; a value in JSON keeps its type, all else is text.
     #[arg(short = 'a', long = "arg", value_name = "NAME=VALUE")]
     pub args: Vec<Argument>,
-    /// At most so many rows [default: 40 on a terminal, 1000 elsewhere].
+    /// At most so many rows [default: those that fit a terminal, 1000 elsewhere].
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
     /// Call it as a user: an e-mail of the manifest's `mock_users`, attributes in JSON, or a file of them.

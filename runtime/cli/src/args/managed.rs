@@ -14,7 +14,7 @@ pub(crate) struct Set {
     /// Managed resource, by `name` or `kind/name`.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
-    /// Stage that is desired, until its file says another one.
+    /// Desired stage, until `desired` in the resource's file changes.
     #[arg(value_name = "desired=STAGE")]
     pub change: Desired,
 }

@@ -62,7 +62,7 @@ pub(crate) struct Metrics {
         help_heading = "Query"
     )]
     pub sort: Vec<String>,
-    /// At most so many rows [default: 40 on a terminal, 1000 elsewhere].
+    /// At most so many rows [default: those that fit a terminal, 1000 elsewhere].
     #[arg(long, value_name = "N", help_heading = "Query")]
     pub limit: Option<u64>,
     /// Leave out so many rows first.

@@ -31,7 +31,7 @@ pub(crate) struct Query {
     /// Reads the statement from a file.
     #[arg(short = 'f', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// At most so many rows [default: 40 on a terminal, 1000 in other tables, all in other forms].
+    /// At most so many rows [default: those that fit a terminal, 1000 in other tables, all in other forms].
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) struct Show {
     /// Resource, by `name` or `kind/name`.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
-    /// At most so many rows [default: 40 on a terminal, 10 elsewhere].
+    /// At most so many rows [default: those that fit a terminal, 10 elsewhere].
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use super::Presenter;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::render::{
-    alert_test, backup, calls, care, check, engine, explain, metrics, operate, partitions, plan, rows,
+    alert_test, backup, calls, care, check, engine, explain, graph, metrics, operate, partitions, plan, rows,
     status, trash,
 };
 
@@ -190,8 +190,10 @@ impl Present for GraphDocument {
     fn present(self, mut presenter: Presenter<'_>) -> Result<Exit, Failure> {
         let sources = std::mem::take(&mut presenter.sources);
         match presenter.format() {
-            Format::Dot => presenter.text(&status::dot(&self)),
-            _ => presenter.document(&self, |_| status::graph(&sources.in_graph(self.clone()))),
+            Format::Dot => presenter.text(&graph::dot(&self)),
+            _ => presenter.document(&self, |width| {
+                graph::graph(&sources.in_graph(self.clone()), width)
+            }),
         }
     }
 }

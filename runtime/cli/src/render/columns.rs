@@ -135,6 +135,19 @@ const BELOW: &str = "    ";
 /// Largest width of a resource's name in a table, in columns.
 const LONGEST_NAME: usize = 48;
 
+/// Returns the text for the name of something that may have been renamed: with an arrow if both names fit into `most`
+/// columns, else the new name alone, and `was OLD` for another place.
+pub(crate) fn renamed(was: Option<&str>, name: &str, most: usize) -> (String, Option<String>) {
+    let Some(was) = was else {
+        return (name.to_owned(), None);
+    };
+    let both = format!("{was} → {name}");
+    match both.width() <= most {
+        true => (both, None),
+        false => (name.to_owned(), Some(format!("was {was}"))),
+    }
+}
+
 /// Returns a text shortened in the middle to at most `most` columns.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.width() <= most {

@@ -8,6 +8,8 @@ use watershed_api::documents::{Diagnostic, RelatedPlace, Severity};
 use watershed_compilers::diagnostics::{Colour, Drawn, RelatedSpan, Span, draw};
 use watershed_drivers::regular;
 
+use super::paragraph::{folded, seen_width};
+
 /// Largest file that is read for a drawing, in bytes: larger ones are not compiled either.
 const LARGEST_FILE: usize = 128 * 1024;
 
@@ -24,29 +26,32 @@ pub(crate) enum Details {
 pub(crate) struct Drawing {
     root: PathBuf,
     details: Details,
+    /// Width of the terminal, in columns, if known.
+    width: Option<u16>,
     files: HashMap<String, Option<String>>,
 }
 
 impl Drawing {
-    /// Returns a renderer of findings in files below `root`.
-    pub(crate) fn new(root: &Path, details: Details) -> Self {
+    /// Returns a renderer of findings in files below `root`, for a terminal of `width` columns if there is one.
+    pub(crate) fn new(root: &Path, details: Details, width: Option<u16>) -> Self {
         Self {
             root: root.to_path_buf(),
             details,
+            width,
             files: HashMap::new(),
         }
     }
 
     /// Renders a finding, followed by an empty line.
     pub(crate) fn draw(&mut self, finding: &Diagnostic) -> String {
-        let details = self.details;
+        let (details, width) = (self.details, self.width);
         let path = visible(&finding.path);
         let source = self.source(&finding.path);
         let drawn = Drawn {
             path: &path,
             ..drawn(finding, details)
         };
-        format!("{}\n\n", draw(drawn, source, Colour::Always))
+        format!("{}\n", fitted(&draw(drawn, source, Colour::Always), width))
     }
 
     fn source(&mut self, path: &str) -> Option<&str> {
@@ -62,6 +67,24 @@ impl Drawing {
         file.as_deref()
     }
 }
+
+/// Breaks the message and the remarks of a drawn finding at the width of the terminal; lines of the file stay as they are.
+pub(crate) fn fitted(drawn: &str, width: Option<u16>) -> String {
+    let line = |(number, line): (usize, &str)| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        let is_wide = width.is_some_and(|width| seen_width(line) > usize::from(width));
+        match plain.find(": ") {
+            _ if !is_wide => format!("{line}\n"),
+            _ if number == 0 => folded(line, MESSAGE_INDENT, width),
+            Some(label) if plain.trim_start().starts_with("= ") => folded(line, label + 2, width),
+            _ => format!("{line}\n"),
+        }
+    };
+    drawn.lines().enumerate().map(line).collect()
+}
+
+/// Indent of the further lines of a finding's message, in columns.
+const MESSAGE_INDENT: usize = 2;
 
 /// Returns a path in one line: a file's name may hold line feeds.
 fn visible(path: &str) -> Cow<'_, str> {
@@ -143,7 +166,7 @@ mod tests {
     fn a_finding_is_drawn_over_its_line() {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("a.yaml"), "type: model\nmaterialise: true\n").unwrap();
-        let drawn = Drawing::new(temp.path(), Details::Left).draw(&finding(2, 1, 2, 12));
+        let drawn = Drawing::new(temp.path(), Details::Left, None).draw(&finding(2, 1, 2, 12));
         let plain = anstream::adapter::strip_str(&drawn).to_string();
         assert!(
             plain.starts_with("error[unknown-key]: unknown key `materialise`\n"),
@@ -152,6 +175,24 @@ mod tests {
         assert!(plain.contains("a.yaml:2:1"), "{plain}");
         assert!(plain.contains("^^^^^^^^^^^\n"), "{plain}");
         assert!(plain.contains("hint: did you mean"), "{plain}");
+    }
+
+    #[test]
+    fn message_and_hint_are_broken_at_blanks_and_the_line_of_the_file_is_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let line = format!("materialise: true # {}", "why ".repeat(20));
+        std::fs::write(temp.path().join("a.yaml"), format!("type: model\n{line}\n")).unwrap();
+        let drawn = Drawing::new(temp.path(), Details::Left, Some(36)).draw(&finding(2, 1, 2, 12));
+        let plain = anstream::adapter::strip_str(&drawn).to_string();
+        assert!(
+            plain.starts_with("error[unknown-key]: unknown key\n  `materialise`\n"),
+            "{plain}"
+        );
+        assert!(plain.contains(line.trim_end()), "{plain}");
+        assert!(
+            plain.ends_with("  = hint: did you mean\n          `materialize`?\n\n"),
+            "{plain}"
+        );
     }
 
     #[test]
@@ -164,10 +205,11 @@ mod tests {
             finding(1, 1, 40, 1),
             finding(0, 0, 0, 0),
         ] {
-            let drawn = Drawing::new(temp.path(), Details::Left).draw(&place);
+            let drawn = Drawing::new(temp.path(), Details::Left, None).draw(&place);
             assert!(drawn.contains("a.yaml"), "{drawn}");
         }
-        let missing = Drawing::new(&temp.path().join("nowhere"), Details::Left).draw(&finding(2, 1, 2, 12));
+        let missing =
+            Drawing::new(&temp.path().join("nowhere"), Details::Left, None).draw(&finding(2, 1, 2, 12));
         assert!(
             anstream::adapter::strip_str(&missing)
                 .to_string()

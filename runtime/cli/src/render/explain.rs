@@ -82,7 +82,12 @@ fn headline(resource: &Explained, live: bool, now: Time, width: Option<u16>) -> 
         line("output", format!("last good build kept ({})", ago(success, now)));
     }
     if let Some(next) = resource.next_run_at {
-        line("next run", ahead(next, now));
+        let condition = if live {
+            ""
+        } else {
+            ", if a process runs the project then"
+        };
+        line("next run", ahead(next, now) + condition);
     }
     out
 }

@@ -18,6 +18,7 @@ pub(crate) mod diagnostics;
 pub(crate) mod engine;
 pub(crate) mod explain;
 pub(crate) mod fields;
+pub(crate) mod graph;
 pub(crate) mod logs;
 mod managed;
 pub(crate) mod metrics;

@@ -4,12 +4,16 @@ use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
 use watershed_api::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
-use super::columns::{Cell, fitting};
+use super::columns::{Cell, fitting, renamed};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
+use super::paragraph::folded;
 use super::units::{chosen_of, count, duration, kept_for};
 
 /// Most changed lines of SQL that are shown of one resource; documents have all.
 const MOST_LINES: usize = 12;
+
+/// Largest width of two names with an arrow between them, in columns: the least that names are cut to at first.
+const SHORT_NAMES: usize = 24;
 
 /// Renders a line for each step, with the changed lines of SQL below it, and a line of counts.
 pub(crate) fn plan(document: &PlanDocument, width: Option<u16>) -> String {
@@ -26,16 +30,13 @@ pub(crate) fn plan(document: &PlanDocument, width: Option<u16>) -> String {
     if !document.steps.is_empty() {
         out.push('\n');
     }
-    out.push_str(&last_line(document));
+    out.push_str(&folded(&last_line(document), 2, width));
     out
 }
 
 fn line(step: &PlanStep) -> Vec<Cell> {
     let (word, style) = word(step);
-    let name = match &step.renamed_from {
-        Some(before) => format!("{before} → {}", step.name),
-        None => step.name.clone(),
-    };
+    let (name, was) = renamed(step.renamed_from.as_deref(), &step.name, SHORT_NAMES);
     let why = match (&step.error, &step.reason) {
         (Some(error), _) => error.message.clone(),
         (None, Some(reason)) => reason.clone(),
@@ -45,6 +46,10 @@ fn line(step: &PlanStep) -> Vec<Cell> {
         (true, Some(kept)) => format!("{why}; the trash keeps its rows for {}", kept_for(kept)),
         (true, None) => format!("{why}; its rows are lost"),
         (false, _) => why,
+    };
+    let why = match was {
+        Some(was) => format!("{was}; {why}"),
+        None => why,
     };
     let took = step.estimate_ms.map(|ms| format!("~{}", duration(ms)));
     vec![

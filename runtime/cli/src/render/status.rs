@@ -1,9 +1,11 @@
 //! The status of resources, for people.
 
+use std::collections::BTreeMap;
+
 use anstyle::Style;
 use watershed_api::documents::{
-    EndedEarly, GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment,
-    Outcome, Phase, Repeats, ResourceDocument, RunDocument, Time, Work,
+    EndedEarly, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
+    Repeats, ResourceDocument, RunDocument, Time, Work,
 };
 
 use super::alerts;
@@ -11,6 +13,7 @@ use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::managed;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
+use super::paragraph::{folded, paragraph};
 use super::programs;
 use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_rows};
 use super::units::{ago, count, duration, some_of};
@@ -45,8 +48,15 @@ pub(crate) enum Listing {
     Whole,
 }
 
-/// Renders the table of `status`, with resources that need a person first.
-pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width: Option<u16>) -> String {
+/// Renders the table of `status`, with resources that need a person first, on a screen of some width and height.
+///
+/// Where the screen is too low, healthy resources are counted by their kinds, and column titles repeated.
+pub(crate) fn status(
+    document: &RunDocument,
+    listing: Listing,
+    now: Time,
+    (width, height): (Option<u16>, Option<u16>),
+) -> String {
     if document.resources.is_empty() {
         let why = match &document.not_applied {
             Some(error) => format!(": {BAD}{}{BAD:#}", first_line(&error.message)),
@@ -57,31 +67,85 @@ pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width:
             document.project
         );
     }
+    let end = end(document, now, width);
+    // The prompt takes a line too.
+    let room = height.map_or(usize::MAX, |height| {
+        usize::from(height).saturating_sub(end.lines().count() + 1)
+    });
     let mut sorted: Vec<&ResourceDocument> = document.resources.iter().collect();
     sorted.sort_by_key(|resource| resource.health);
-    let title = |text: &str| Cell::left(text, DIM);
-    let mut rows = vec![vec![
-        title("HEALTH"),
-        title("KIND"),
-        title("NAME"),
-        title("LAST RUN"),
-        title("OUTPUT"),
-    ]];
-    let lines = sorted
+    let lines: Vec<Line<'_>> = sorted
         .iter()
-        .map(|resource| (*resource, status_line(resource, now)));
-    let (grouped, listed): (Vec<_>, Vec<_>) = lines.partition(|(resource, line)| is_silent(resource, line));
-    let is_grouped = listing == Listing::Grouped && grouped.len() > MOST_SILENT;
-    rows.extend(listed.into_iter().map(|(_, line)| line));
-    let silent: Vec<&ResourceDocument> = grouped.iter().map(|(resource, _)| *resource).collect();
-    rows.extend(grouped.into_iter().filter(|_| !is_grouped).map(|(_, line)| line));
-    let mut out = fitting("", &rows, width);
-    if is_grouped {
-        out.push_str(&group(&silent, width));
+        .map(|resource| (*resource, status_line(resource, now)))
+        .collect();
+    let silent = lines
+        .iter()
+        .filter(|line| is_healthy(line) && is_silent(line))
+        .count();
+    let mut counted: Vec<String> = Vec::new();
+    loop {
+        let is_counted = |line: &Line<'_>| {
+            let is_group = silent > MOST_SILENT && is_silent(line) || counted.contains(&called(line.0));
+            listing == Listing::Grouped && is_healthy(line) && is_group
+        };
+        let table = table(&lines, is_counted, room, width);
+        let next = most_common(lines.iter().filter(|line| is_healthy(line) && !is_counted(line)));
+        match next {
+            Some(kind) if table.lines().count() > room && listing == Listing::Grouped => counted.push(kind),
+            _ => return table + &end,
+        }
     }
-    out.push_str(&programs::details(document, now, width));
-    out.push_str(&managed::details(document, now, width));
-    out.push('\n');
+}
+
+/// A resource with the cells of its line.
+type Line<'a> = (&'a ResourceDocument, Vec<Cell>);
+
+/// Renders the lines of resources, and the number of those that are counted instead.
+fn table(
+    lines: &[Line<'_>],
+    is_counted: impl Fn(&Line<'_>) -> bool,
+    room: usize,
+    width: Option<u16>,
+) -> String {
+    let titles = ["HEALTH", "KIND", "NAME", "LAST RUN", "OUTPUT"];
+    let titles = titles.map(|title| Cell::left(title, DIM)).to_vec();
+    let listed = lines.iter().filter(|line| !is_counted(line));
+    let mut rows = vec![titles.clone()];
+    rows.extend(listed.map(|(_, cells)| cells.clone()));
+    let counted: Vec<&ResourceDocument> = lines
+        .iter()
+        .filter(|line| is_counted(line))
+        .map(|(resource, _)| *resource)
+        .collect();
+    let counted = group(&counted, width);
+    let out = match rows.len() {
+        1 => String::new(),
+        _ => fitting("", &rows, width),
+    };
+    if out.lines().count() + counted.lines().count() <= room {
+        return out + &counted;
+    }
+    // The first titles are out of sight.
+    rows.push(titles);
+    fitting("", &rows, width) + &counted
+}
+
+/// Returns the kind of most lines; none without lines.
+fn most_common<'a>(lines: impl Iterator<Item = &'a Line<'a>>) -> Option<String> {
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    for (resource, _) in lines {
+        *numbers.entry(called(resource)).or_default() += 1;
+    }
+    numbers
+        .into_iter()
+        .max_by_key(|(_, number)| *number)
+        .map(|(kind, _)| kind)
+}
+
+/// Renders what follows the table: details of programs, root causes, the verdict.
+fn end(document: &RunDocument, now: Time, width: Option<u16>) -> String {
+    let details = programs::details(document, now, width) + &managed::details(document, now, width);
+    let mut out = "\n".to_owned();
     let sources = Sources::of(document);
     for (cause, blocked) in blocked_by(document) {
         let cause = sources.name(&cause);
@@ -105,39 +169,52 @@ pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width:
         let word = programs::LAST_KNOWN;
         out.push_str(&format!("{DIM}jobs and services: {word}{DIM:#}\n"));
     }
-    out
+    details + &folded(&out, 2, width)
 }
 
 /// Most healthy resources without output that have a line each instead of a count.
 const MOST_SILENT: usize = 3;
 
-/// Returns true if a resource is healthy, idle and without output.
-fn is_silent(resource: &ResourceDocument, line: &[Cell]) -> bool {
-    (resource.health, resource.phase) == (Health::Ok, Phase::Idle) && line.last().is_some_and(Cell::is_empty)
+/// Returns true if a resource is healthy and idle, and nobody is told of anything.
+fn is_healthy((resource, _): &Line<'_>) -> bool {
+    let verdict = resource.result.as_ref().and_then(|result| result.get("verdict"));
+    let tests = data_tests::counts(resource);
+    let is_quiet = verdict.is_none_or(|verdict| verdict == "pass") && tests.failed + tests.warned == 0;
+    (resource.health, resource.phase) == (Health::Ok, Phase::Idle) && is_quiet
 }
 
-/// Renders the count of such resources: `35 dashboards and components: ok`.
-fn group(silent: &[&ResourceDocument], width: Option<u16>) -> String {
-    let mut kinds: Vec<String> = Vec::new();
-    for resource in silent {
-        let kind = plural(&resource.kind);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
+/// Returns true if a resource is without output.
+fn is_silent((_, cells): &Line<'_>) -> bool {
+    cells.last().is_some_and(Cell::is_empty)
+}
+
+/// Renders the number of each kind: `30 dashboards and 5 components: ok`; nothing for none.
+fn group(counted: &[&ResourceDocument], width: Option<u16>) -> String {
+    let mut numbers: Vec<(String, u64)> = Vec::new();
+    for resource in counted {
+        let kind = called(resource);
+        match numbers.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, number)) => *number += 1,
+            None => numbers.push((kind, 1)),
         }
     }
-    let number = super::units::grouped(silent.len() as u64);
-    let what = format!(
-        "{number} {}: ok (`--all` lists them)",
-        some_of(&kinds, kinds.len())
-    );
-    super::paragraph::paragraph("", 0, &what, DIM, width)
+    if numbers.is_empty() {
+        return String::new();
+    }
+    let parts: Vec<String> = numbers
+        .iter()
+        .map(|(kind, number)| count(*number, kind))
+        .collect();
+    let what = format!("{}: ok (`--all` lists them)", some_of(&parts, parts.len()));
+    paragraph("", 0, &what, DIM, width)
 }
 
-fn plural(kind: &str) -> String {
-    match kind {
-        "explore" | "canvas" => "dashboards".to_owned(),
-        "api" => "APIs".to_owned(),
-        kind => format!("{}s", kind.replace('_', " ")),
+/// Returns the word for a resource's kind.
+fn called(resource: &ResourceDocument) -> String {
+    match resource.declared_as.as_ref().unwrap_or(&resource.kind).as_str() {
+        "explore" | "canvas" => "dashboard".to_owned(),
+        "api" => "API".to_owned(),
+        kind => kind.replace('_', " "),
     }
 }
 
@@ -339,136 +416,83 @@ fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
     ]
 }
 
-/// Renders the tree of `graph`: dependents are indented below their dependencies. A repeated resource is not expanded
-/// again.
-pub(crate) fn graph(document: &GraphDocument) -> String {
-    let mut children: std::collections::BTreeMap<_, Vec<_>> = Default::default();
-    let mut has_parent = std::collections::BTreeSet::new();
-    for edge in &document.edges {
-        children.entry(&edge.from).or_default().push(&edge.to);
-        has_parent.insert(&edge.to);
-    }
-    let names: Vec<_> = document
-        .nodes
-        .iter()
-        .map(|node| (node.id(), node.health))
-        .collect();
-    let health: std::collections::BTreeMap<_, _> =
-        names.iter().map(|(name, health)| (name, *health)).collect();
-    let mut seen = std::collections::BTreeSet::new();
-    let mut out = String::new();
-    let roots = names
-        .iter()
-        .map(|(name, _)| name)
-        .filter(|name| !has_parent.contains(name));
-    // Members of cycles have no root above them: whatever was not reached is begun at its first name.
-    for root in roots.chain(names.iter().map(|(name, _)| name)) {
-        if seen.contains(root) {
-            continue;
-        }
-        // A stack of its own: a chain of models may be deeper than the thread's.
-        let mut stack = vec![(root, 0_usize)];
-        while let Some((name, depth)) = stack.pop() {
-            let fresh = seen.insert(name);
-            let below = children.get(name).map(Vec::as_slice).unwrap_or_default();
-            out.push_str(&graph_line(
-                name,
-                depth,
-                health.get(name).copied(),
-                fresh || below.is_empty(),
-            ));
-            if fresh {
-                stack.extend(below.iter().rev().map(|child| (*child, depth + 1)));
-            }
-        }
-    }
-    out
-}
-
-/// Deepest indentation, in levels; deeper lines show their depth as a number, since chains may be very long.
-const DEEPEST_INDENT: usize = 30;
-
-fn graph_line(
-    name: &watershed_api::documents::ResourceName,
-    depth: usize,
-    health: Option<Health>,
-    opened: bool,
-) -> String {
-    let mut indent = "  ".repeat(depth.min(DEEPEST_INDENT));
-    if depth > DEEPEST_INDENT {
-        indent.push_str(&format!("{DIM}({depth}){DIM:#} "));
-    }
-    let kind = if name.kind == "model" {
-        String::new()
-    } else {
-        format!("{DIM}{}/{DIM:#}", name.kind)
-    };
-    let stand = match health {
-        None | Some(Health::Ok) => String::new(),
-        Some(health) => {
-            let style = health_style(health);
-            format!("  {style}{}{style:#}", health.as_str())
-        }
-    };
-    let again = if opened {
-        String::new()
-    } else {
-        format!("  {DIM}(above){DIM:#}")
-    };
-    format!("{indent}{kind}{}{stand}{again}\n", name.name)
-}
-
-/// Renders the graph for Graphviz.
-pub(crate) fn dot(document: &GraphDocument) -> String {
-    let quoted = |name: &watershed_api::documents::ResourceName| {
-        format!(
-            "\"{}\"",
-            name.to_string().replace('\\', "\\\\").replace('"', "\\\"")
-        )
-    };
-    let mut out = "digraph watershed {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
-    for node in &document.nodes {
-        let label = node.name.replace('\\', "\\\\").replace('"', "\\\"");
-        out.push_str(&format!("  {} [label=\"{label}\"];\n", quoted(&node.id())));
-    }
-    for edge in &document.edges {
-        out.push_str(&format!("  {} -> {};\n", quoted(&edge.from), quoted(&edge.to)));
-    }
-    out.push_str("}\n");
-    out
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use watershed_api::documents::{Edge, Node, ResourceName};
+    use serde_json::{Value, json};
+    use watershed_api::documents::{Command, Summary};
 
-    /// Returns the length of the rendered graph of a chain of `length` models, in bytes.
-    fn chain(length: usize) -> usize {
-        let name = |at: usize| ResourceName {
-            kind: "model".into(),
-            name: format!("m{at:05}"),
-        };
-        let nodes = (0..length).map(|at| Node {
-            kind: "model".into(),
-            name: name(at).name,
-            health: Health::Ok,
+    use super::*;
+
+    fn resource(kind: &str, name: &str, health: &str, result: Value) -> ResourceDocument {
+        let resource = json!({
+            "kind": kind, "name": name, "refs": [], "paths": [], "phase": "idle", "health": health, "error": null,
+            "blocked_by": [], "warnings": [], "work": "none", "last_run": null, "runs_total": 1, "next_run_at": null,
+            "spec_version": 1, "state_version": 1, "result": result,
         });
-        let edges = (1..length).map(|at| Edge {
-            from: name(at - 1),
-            to: name(at),
-        });
-        let document = GraphDocument {
-            schema: GraphDocument::SCHEMA.into(),
-            nodes: nodes.collect(),
-            edges: edges.collect(),
-        };
-        graph(&document).len()
+        serde_json::from_value(resource).unwrap()
+    }
+
+    /// A project of 40 models, 10 themes and 2 alerts, of which one tells of something; one model has failed.
+    fn project() -> RunDocument {
+        let rows = || json!({"type": "table", "rows": 7});
+        let mut resources = vec![
+            resource("alert", "late", "ok", json!({"verdict": "fail"})),
+            resource("alert", "early", "ok", json!({"verdict": "pass"})),
+            resource("model", "broken", "failed", Value::Null),
+        ];
+        resources.extend((0..40).map(|at| resource("model", &format!("model_{at}"), "ok", rows())));
+        resources.extend((0..10).map(|at| resource("theme", &format!("theme_{at}"), "ok", Value::Null)));
+        RunDocument {
+            schema: RunDocument::SCHEMA.into(),
+            version: String::new(),
+            command: Command::Status,
+            project: "shop".into(),
+            root: String::new(),
+            environment: "dev".into(),
+            run_id: String::new(),
+            started_at: Time::from_millis(0),
+            duration_ms: 0,
+            exit_code: 1,
+            resources,
+            not_applied: None,
+            diagnostics: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    fn on_screen(listing: Listing, height: Option<u16>) -> String {
+        let text = status(&project(), listing, Time::from_millis(0), (Some(80), height));
+        anstream::adapter::strip_str(&text).to_string()
     }
 
     #[test]
-    fn the_text_of_a_long_chain_grows_with_its_length() {
-        let (short, long) = (chain(2_000), chain(4_000));
-        assert!(long < short * 11 / 5, "{short} bytes and {long} bytes");
+    fn a_low_screen_has_all_that_is_not_ok_and_counts_the_rest() {
+        let said = on_screen(Listing::Grouped, Some(24));
+        let table: Vec<&str> = said.lines().take(5).collect();
+        assert!(table[0].starts_with("HEALTH  KIND   NAME"), "{said}");
+        assert!(table[1].starts_with("failed  model  broken"), "{said}");
+        assert!(table[2].starts_with("ok      alert  late"), "{said}");
+        assert!(table[3].starts_with("ok      alert  early"), "{said}");
+        assert_eq!(table[4], "40 models and 10 themes: ok (`--all` lists them)");
+        let high = on_screen(Listing::Grouped, Some(60));
+        assert!(
+            high.contains("model_39") && high.contains("\n10 themes: ok"),
+            "{high}"
+        );
+        assert_eq!(high.matches("HEALTH").count(), 1, "{high}");
+        assert_eq!(on_screen(Listing::Grouped, None), high, "a pipe has room for all");
+    }
+
+    #[test]
+    fn the_titles_of_a_table_that_is_higher_than_the_screen_stand_at_its_end_too() {
+        let said = on_screen(Listing::Whole, Some(24));
+        let titles: Vec<usize> = said
+            .lines()
+            .enumerate()
+            .filter_map(|(at, line)| line.starts_with("HEALTH").then_some(at))
+            .collect();
+        assert_eq!(titles, [0, 54], "{said}");
+        assert!(!said.contains("lists them"), "{said}");
+        assert_eq!(on_screen(Listing::Whole, None).matches("HEALTH").count(), 1);
     }
 }

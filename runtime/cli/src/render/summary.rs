@@ -9,6 +9,7 @@ use watershed_api::documents::{
 use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
+use super::paragraph::folded;
 use super::units::{chosen_of, count, duration, grouped, some_of};
 use super::words::Sources;
 
@@ -25,7 +26,7 @@ pub(crate) fn run(document: &RunDocument, told: &BTreeSet<ResourceName>, width: 
     if !(out.is_empty() && told.is_empty()) {
         out.push('\n');
     }
-    out.push_str(&verdict(document));
+    out.push_str(&folded(&verdict(document), 2, width));
     out
 }
 
@@ -144,14 +145,17 @@ pub(super) fn output_kind(resource: &ResourceDocument) -> String {
     kind.unwrap_or_default().to_owned()
 }
 
+/// Returns the number of rows of an output; none if they were not counted.
+pub(crate) fn rows_of(resource: &ResourceDocument) -> Option<u64> {
+    let result = resource.result.as_ref()?;
+    result.get("rows")?.as_u64()
+}
+
 /// Renders the number of rows of an output; empty if they were not counted.
 pub(super) fn output_rows(resource: &ResourceDocument) -> String {
-    let rows = resource
-        .result
-        .as_ref()
-        .and_then(|result| result.get("rows"))
-        .and_then(serde_json::Value::as_u64);
-    rows.map(|rows| count(rows, "row")).unwrap_or_default()
+    rows_of(resource)
+        .map(|rows| count(rows, "row"))
+        .unwrap_or_default()
 }
 
 /// Renders each root cause with the resources that it blocks.
@@ -216,14 +220,14 @@ fn removed(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<
     };
     let line = |removed: &&Removed| {
         let (word, name) = match &removed.became {
-            Some(new) => ("renamed", format!("{} → {}", removed.name, new.name)),
-            None => ("removed", removed.name.clone()),
+            // Both names are whole, in a line of their own if need be.
+            Some(new) => (
+                "renamed",
+                Cell::plain(format!("{} → {}", removed.name, new.name)).below(),
+            ),
+            None => ("removed", Cell::name(&removed.name)),
         };
-        vec![
-            Cell::left(word, GOOD),
-            Cell::left(&removed.kind, DIM),
-            Cell::name(&name),
-        ]
+        vec![Cell::left(word, GOOD), Cell::left(&removed.kind, DIM), name]
     };
     let untold = document
         .summary

@@ -14,8 +14,13 @@ use super::rows::plain;
 const WIDEST_CELL: usize = 200;
 /// Least width of a text or a name before whole columns of the table are left out, in columns of the terminal.
 const NARROWEST: usize = 12;
-/// Largest width of a type where nothing else in its column is wider, in columns of the terminal: `timestamp`.
-const WIDEST_TYPE: usize = 9;
+/// Largest width that a name keeps where texts are cut or columns left out, in columns of the terminal: that, and as a
+/// part of the terminal.
+const WIDEST_NAME: (usize, usize) = (32, 3);
+/// Largest width of a type that stands whole wherever its column does, in columns of the terminal: `timestamp`.
+const SHORT_TYPE: usize = 9;
+/// Largest width of a type where nothing else in its column is wider, in columns of the terminal.
+const WIDEST_TYPE: usize = 32;
 /// Width of the separator between two columns of the table, in columns of the terminal.
 const BETWEEN: usize = 3;
 
@@ -30,7 +35,8 @@ pub(crate) struct Table {
 
 /// Renders rows as a table that fits a terminal of `width` columns, if there is one.
 ///
-/// To fit, texts are cut and middle columns left out, and types stand below the names. Numbers and dates are never cut.
+/// To fit, texts are cut and middle columns left out, and types stand below the names. Numbers are never cut, dates where
+/// one alone is wider than the terminal.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> Table {
     let drawn: Vec<Drawn> = columns
         .iter()
@@ -100,26 +106,27 @@ impl Drawn {
         let name = one_line(&column.name);
         let data_type = one_line(&column.data_type).to_lowercase();
         let values = cells.iter().map(|(text, _)| text.width()).max().unwrap_or(0);
-        let type_width = if typed {
-            data_type.width().min(WIDEST_TYPE)
-        } else {
-            0
-        };
-        let wanted = values.max(name.width()).max(type_width).max(1);
+        let type_width = |widest: usize| if typed { data_type.width().min(widest) } else { 0 };
+        let content = values.max(name.width()).max(type_width(SHORT_TYPE)).max(1);
         let keeps = if is_whole(&column.data_type) { values } else { 0 };
         Self {
             side: side(&column.data_type),
-            wanted,
-            least: keeps.max(wanted.min(NARROWEST)),
+            wanted: content.max(type_width(WIDEST_TYPE)),
+            least: keeps.max(content.min(NARROWEST)),
             name,
             data_type,
             cells,
         }
     }
 
-    /// Returns the width under a cap, which a number or date may exceed.
-    fn capped(&self, cap: usize) -> usize {
-        self.wanted.min(cap).max(self.least)
+    /// Returns the least width where names keep up to `names` columns.
+    fn least(&self, names: usize) -> usize {
+        self.least.max(self.name.width().min(names))
+    }
+
+    /// Returns the width under a cap, which a number, a date or a name may exceed.
+    fn capped(&self, cap: usize, names: usize) -> usize {
+        self.wanted.min(cap).max(self.least(names))
     }
 }
 
@@ -187,28 +194,33 @@ impl Fit {
     }
 }
 
-/// Finds the columns and widths that fit: texts are cut first, then middle columns left out.
+/// Finds the columns and widths that fit: texts are cut first, then names, and at last middle columns are left out.
 fn fitted(drawn: &[Drawn], width: usize) -> Fit {
     let room = width.saturating_sub(1);
-    let least = |column: &Drawn| column.least + BETWEEN;
-    if drawn.iter().map(least).sum::<usize>() <= room {
-        return Fit {
-            before: widths(drawn, 0..drawn.len(), room),
-            after: Vec::new(),
-            has_gap: false,
-        };
+    let whole = WIDEST_NAME.0.min(room / WIDEST_NAME.1);
+    for names in [whole, NARROWEST] {
+        let least = drawn.iter().map(|column| column.least(names) + BETWEEN);
+        if least.sum::<usize>() <= room {
+            return Fit {
+                before: widths(drawn, 0..drawn.len(), room, names),
+                after: Vec::new(),
+                has_gap: false,
+            };
+        }
     }
-    // One from the beginning, one from the end, as long as the next has room beside the gap.
+    // One from the beginning, one from the end, as long as the next has room beside the gap. Where some are left out,
+    // a cut name would only make the others harder to tell.
+    let gap = 1 + BETWEEN;
     let (mut first, mut last) = (0, drawn.len());
-    let mut taken = 1 + BETWEEN;
+    let mut taken = gap;
     while first < last {
         let next = if first <= drawn.len() - last {
             first
         } else {
             last - 1
         };
-        taken += least(&drawn[next]);
-        if taken > room && first > 0 {
+        taken += drawn[next].least(whole) + BETWEEN;
+        if taken > room {
             break;
         }
         match next == first {
@@ -216,29 +228,60 @@ fn fitted(drawn: &[Drawn], width: usize) -> Fit {
             false => last -= 1,
         }
     }
-    let has_gap = first < last;
-    let room = room - if has_gap { (1 + BETWEEN).min(room) } else { 0 };
+    if first == 0 {
+        return alone(drawn, room);
+    }
     let kept = (0..first).chain(last..drawn.len());
-    let mut before = widths(drawn, kept, room);
+    let mut before = widths(drawn, kept, room - gap, whole);
     let after = before.split_off(first);
     Fit {
         before,
         after,
-        has_gap,
+        has_gap: true,
+    }
+}
+
+/// Returns the first column without any other, cut where it is wider than the terminal. Only a number stays whole.
+fn alone(drawn: &[Drawn], room: usize) -> Fit {
+    let gap = 1 + BETWEEN;
+    let width = |column: &Drawn| {
+        let room = room.saturating_sub(BETWEEN).max(1);
+        match column.side {
+            Side::Left => column.wanted.min(room),
+            Side::Right => column.wanted.min(room).max(column.least),
+        }
+    };
+    let before: Vec<(usize, usize)> = drawn
+        .first()
+        .map(|column| (0, width(column)))
+        .into_iter()
+        .collect();
+    let taken: usize = before.iter().map(|(_, width)| width + BETWEEN).sum();
+    Fit {
+        has_gap: drawn.len() > before.len() && taken + gap <= room,
+        before,
+        after: Vec::new(),
     }
 }
 
 /// Returns the widths of some columns under the largest cap that fits into the room.
-fn widths(drawn: &[Drawn], kept: impl Iterator<Item = usize>, room: usize) -> Vec<(usize, usize)> {
+fn widths(
+    drawn: &[Drawn],
+    kept: impl Iterator<Item = usize>,
+    room: usize,
+    names: usize,
+) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = kept.collect();
     let total = |cap: usize| {
-        let widths = kept.iter().map(|at| drawn[*at].capped(cap) + BETWEEN);
+        let widths = kept.iter().map(|at| drawn[*at].capped(cap, names) + BETWEEN);
         widths.sum::<usize>()
     };
     let widest = kept.iter().map(|at| drawn[*at].wanted).max().unwrap_or(0);
     let fits = (NARROWEST..=widest).rev().find(|cap| total(*cap) <= room);
     let cap = fits.unwrap_or(NARROWEST);
-    kept.into_iter().map(|at| (at, drawn[at].capped(cap))).collect()
+    kept.into_iter()
+        .map(|at| (at, drawn[at].capped(cap, names)))
+        .collect()
 }
 
 /// Returns a text shortened at its end to at most `most` columns of the terminal.
@@ -381,6 +424,43 @@ mod tests {
         assert_eq!(left_out, 0);
         assert!(text.contains("Endeavor Air Incorporated of Delaware"), "{text}");
         assert!(!text.contains("bigint"), "{text}");
+    }
+
+    #[test]
+    fn names_are_whole_where_columns_are_left_out_and_types_where_there_is_room() {
+        let mut columns = vec![column("left", "TIMESTAMP WITH TIME ZONE")];
+        columns.extend((0..20).map(|n| column(&format!("minutes_of_delay_in_air_{n:02}"), "BIGINT")));
+        let mut row = vec![json!("2013-02-28 12:00:00+00")];
+        row.extend((0..20).map(|n| json!(n)));
+        for width in [80, 200] {
+            let (text, left_out) = drawn(&columns, std::slice::from_ref(&row), Some(width));
+            assert!(
+                left_out > 0 && text.lines().all(|line| line.width() <= usize::from(width)),
+                "{text}"
+            );
+            assert!(text.contains(" minutes_of_delay_in_air_19 │"), "{text}");
+            let head = text.lines().nth(1).unwrap_or_default();
+            assert_eq!(head.matches('…').count(), 1, "{text}");
+            assert!(text.contains("│ timestamp with time zone ┆"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_column_of_times_fits_a_narrow_terminal() {
+        let columns = [column("at", "TIMESTAMP WITH TIME ZONE"), column("n", "BIGINT")];
+        let row = [json!("2013-02-28 12:00:00.123456+00"), json!(1)];
+        for (width, shown) in [
+            (40, "2013-02-28 12:00:00.123456+00 ┆ … │"),
+            (30, "2013-02-28 12:00:00.12345… │"),
+        ] {
+            let (text, left_out) = drawn(&columns, &[row.to_vec()], Some(width));
+            assert!(
+                text.lines().all(|line| line.width() <= usize::from(width)),
+                "{text}"
+            );
+            assert!(text.contains(shown), "{text}");
+            assert_eq!(left_out, 1, "{text}");
+        }
     }
 
     #[test]

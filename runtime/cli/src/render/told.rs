@@ -2,9 +2,11 @@
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
-use watershed_api::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work};
+use watershed_api::documents::{
+    Diagnostic, Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work,
+};
 
-use super::columns::{Cell, fitting, shortened};
+use super::columns::{Cell, fitting, renamed, shortened};
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::summary::first_line;
 use super::units::{ahead, count, duration, grouped};
@@ -115,14 +117,34 @@ impl Lines {
             Begin::Clock => super::units::clock(*at),
         };
         self.begun = begin.width();
-        let what = word(*work, run, about);
-        let (kind, name) = (kind_of(resource, about), name_of(resource, about));
-        let mut cells = self.begin(begin, what, kind, &name, width);
+        let what = match (resource.kind.as_str(), word(*work, run, about)) {
+            // It has come up, with another release or number of replicas, or once more.
+            ("service", ("built", style)) => ("ready", style),
+            (_, what) => what,
+        };
+        let most = width.map_or(usize::MAX, |width| {
+            self.place(width);
+            self.name
+        });
+        let (name, was) = renamed(about.was.as_deref(), &resource.name, most);
+        let mut cells = self.begin(begin, what, kind_of(resource, about), &name, width);
         match error {
             Some(error) => cells.push(reason(error)),
             None => cells.extend(made(run, about)),
         }
+        cells.extend(was.map(|was| Cell::left(was, DIM).below()));
         Some(cells)
+    }
+
+    /// Renders the end of a replica's failure, as its service runs again; none for a mistake in a file.
+    pub(crate) fn recovered(&mut self, fixed: &Diagnostic, width: Option<u16>) -> Option<String> {
+        let (replica, rest) = first_line(&fixed.message).split_once(" of service/")?;
+        let number = replica.strip_prefix("replica ")?;
+        let (service, what) = rest.split_once(' ')?;
+        let service = ResourceName::new("service", service);
+        let more = format!("replica {number} {what}");
+        let cells = self.step(Time::now(), ("recovered", GOOD), &service, &more, width);
+        Some(fitting("  ", &[cells], width))
     }
 
     /// Renders the line of a message, with blanks in place of the command's progress.
@@ -150,6 +172,7 @@ impl Lines {
             Begin::Progress => " ".repeat(self.begun),
             Begin::Clock => super::units::clock(at),
         };
+        self.begun = begin.width();
         let mut cells = self.begin(begin, what, resource.kind.clone(), &resource.name, width);
         cells.push(Cell::left(first_line(more), Style::new()));
         cells
@@ -164,14 +187,13 @@ impl Lines {
         name: &str,
         width: Option<u16>,
     ) -> Vec<Cell> {
-        let begun = begin.width();
         let mut cells = vec![
             Cell::left(begin, DIM).whole(),
             Cell::left(word, style).least(WORD).whole(),
         ];
         let has_kind = width.is_none_or(|width| width >= NARROW);
         match width {
-            Some(width) => self.place(usize::from(width), begun, has_kind),
+            Some(width) => self.place(width),
             None => {
                 self.kind = self.kind.max(kind.width());
                 self.name = self.name.max(name.width().min(WIDEST_NAME));
@@ -189,11 +211,11 @@ impl Lines {
     }
 
     /// Sets the width of names to the room that the other columns leave, so that all lines are aligned.
-    fn place(&mut self, width: usize, begun: usize, has_kind: bool) {
+    fn place(&mut self, width: u16) {
         self.kind = LONGEST_KIND;
-        let kind = if has_kind { 2 + LONGEST_KIND } else { 0 };
-        let others = 2 + begun + 2 + WORD + kind + 2 + 2 + ROWS + 2 + DURATION;
-        let left = width.saturating_sub(others + 1);
+        let kind = if width >= NARROW { 2 + LONGEST_KIND } else { 0 };
+        let others = 2 + self.begun + 2 + WORD + kind + 2 + 2 + ROWS + 2 + DURATION;
+        let left = usize::from(width).saturating_sub(others + 1);
         self.name = left.clamp(LEAST_NAME, WIDEST_NAME);
     }
 }
@@ -245,13 +267,6 @@ fn kind_of(resource: &ResourceName, about: &Ended) -> String {
     about.declared_as.clone().unwrap_or_else(|| resource.kind.clone())
 }
 
-fn name_of(resource: &ResourceName, about: &Ended) -> String {
-    match &about.was {
-        Some(was) => format!("{was} → {}", resource.name),
-        None => resource.name.clone(),
-    }
-}
-
 fn reason(error: &ResourceError) -> Cell {
     Cell::left(first_line(&error.message), Style::new())
 }
@@ -264,9 +279,11 @@ fn made(run: &LastRun, about: &Ended) -> Vec<Cell> {
     let rows = field("/rows").or_else(|| field("/history/0/rows").filter(|_| run.outcome == Outcome::Done));
     let sort = field("/type").or_else(|| field("/verdict"));
     let sort = sort.and_then(serde_json::Value::as_str).unwrap_or_default();
-    let what = match rows.and_then(serde_json::Value::as_u64) {
-        Some(rows) => count(rows, "row"),
-        None => sort.to_owned(),
+    let replicas = field("/replicas_wanted").and_then(serde_json::Value::as_u64);
+    let what = match (rows.and_then(serde_json::Value::as_u64), replicas) {
+        (Some(rows), _) => count(rows, "row"),
+        (None, Some(replicas)) => count(replicas, "replica"),
+        (None, None) => sort.to_owned(),
     };
     vec![
         Cell::right(what, Style::new()).least(ROWS),
@@ -336,6 +353,66 @@ mod tests {
             "{line}"
         );
         assert!(plain(&mut lines, &event, Some(40)).width() <= 40);
+    }
+
+    #[test]
+    fn a_rename_that_no_line_has_room_for_is_told_in_two() {
+        let about = Ended {
+            was: Some("orders_of_the_last_year_by_customer".to_owned()),
+            result: Some(serde_json::json!({"type": "table", "rows": 365})),
+            ended: 9,
+            resources: 40,
+            ..Ended::default()
+        };
+        let event = ended("orders_by_customer", Outcome::Done, Work::Renamed, about);
+        let line = plain(&mut Lines::new(Begin::Progress), &event, Some(80));
+        assert_eq!(
+            line,
+            "   9 of 40  renamed    model         orders_by_customer        365 rows  13ms\n      was orders_of_the_last_year_by_customer\n"
+        );
+    }
+
+    #[test]
+    fn a_service_that_came_up_is_ready_with_its_replicas() {
+        let result = Some(serde_json::json!({"stage": "ready", "replicas_wanted": 3}));
+        let about = Ended {
+            result,
+            ..Ended::default()
+        };
+        let mut event = ended("web", Outcome::Done, Work::Built, about);
+        if let Event::ResourceFinished { resource, .. } = &mut event {
+            resource.kind = "service".into();
+        }
+        let line = plain(&mut Lines::new(Begin::Progress), &event, None);
+        let words: Vec<&str> = line.split_whitespace().skip(3).collect();
+        assert_eq!(words, ["ready", "service", "web", "3", "replicas", "13ms"]);
+    }
+
+    #[test]
+    fn a_service_that_is_back_is_told_by_its_name() {
+        let fixed = |message: &str| Diagnostic {
+            severity: watershed_api::documents::Severity::Error,
+            code: "killed".into(),
+            path: "programs/web.yaml".into(),
+            line: 1,
+            column: 1,
+            end_line: 1,
+            end_column: 1,
+            message: message.into(),
+            hint: None,
+            notes: Vec::new(),
+            details: None,
+            resource: None,
+            related: Vec::new(),
+        };
+        let mut lines = Lines::new(Begin::Progress);
+        let mut told = |message: &str| lines.recovered(&fixed(message), None);
+        let line = told("replica 1 of service/web exited with signal 9 after 2.0 s").unwrap_or_default();
+        assert_eq!(
+            anstream::adapter::strip_str(&line).to_string().trim(),
+            "recovered  service  web           replica 1 exited with signal 9 after 2.0 s"
+        );
+        assert_eq!(told("Table with name a does not exist!"), None);
     }
 
     #[test]

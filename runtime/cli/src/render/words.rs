@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use watershed::program::PROJECT_PARSER;
 use watershed_api::documents::{
-    ExplainDocument, GraphDocument, HistoryDocument, Link, Reason, ResourceName, RunDocument,
+    ExplainDocument, GraphDocument, HistoryDocument, Link, LogLine, Reason, ResourceName, RunDocument,
 };
 
 use super::units::grouped;
@@ -63,13 +63,23 @@ pub(crate) fn chain(links: &[Link]) -> String {
         };
         let step = match (&link.origin, at, link.reason) {
             (Some(files), ..) => changed(files, link.reason),
-            (None, 0, because) => format!("{}: {}", link.resource, reason(because)),
+            (None, 0, because) => begun(&link.resource, because),
             (None, _, Reason::Parent) => link.resource.to_string(),
             (None, _, because) => format!("{} ({})", link.resource, reason(because)),
         };
         left_out + &step
     });
     steps.collect::<Vec<_>>().join(" → ")
+}
+
+/// Renders the first step of a chain that no file of the project began. Others ran after it, so it has found something new.
+fn begun(resource: &ResourceName, because: Reason) -> String {
+    match (resource.kind.as_str(), because) {
+        (MODEL | SOURCE, Reason::Start) => format!("{resource} was out of date when the program started"),
+        (MODEL | SOURCE, Reason::Nudge) => format!("the data that {resource} reads changed"),
+        ("replica", Reason::Nudge) => format!("the process of {resource} changed"),
+        _ => format!("{resource}: {}", reason(because)),
+    }
 }
 
 fn changed(files: &str, because: Reason) -> String {
@@ -141,6 +151,12 @@ impl Sources {
                 *text = format!("{before}{SOURCE}{joint}{rest}");
             }
         }
+    }
+
+    /// Replaces the kind of a source in a line of a log.
+    pub(crate) fn in_log_line(&self, mut line: LogLine) -> LogLine {
+        self.message(&mut line.message);
+        line
     }
 
     /// Replaces the kinds of sources in an answer to `explain`.
