@@ -210,8 +210,7 @@ fn folded(command: clap::Command) -> clap::Command {
 }
 
 /// The last line of a command's short help, which points to the long one.
-const FOLDED: &str =
-    "Every command also takes `-C DIR`, `-e KEY=VALUE`, `--json`, `-q`, `-v` and more: `--help` lists them.";
+const FOLDED: &str = "Every command also takes `-C DIR`, `-e KEY=VALUE`, `-q`, `-v` and more, and most take `--json`: `--help` lists them.";
 
 /// The version of the linked engine, written here since asking the engine would load it.
 const ENGINE: &str = "1.5.5";

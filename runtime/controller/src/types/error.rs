@@ -295,10 +295,13 @@ pub enum CheckError {
 /// ```
 #[derive(Debug, Clone, Error)]
 pub enum ShutdownError {
-    /// Some invocations had not returned when the grace period ended.
-    #[error("{} did not return within {grace:?}", names(unreturned))]
+    /// Some invocations had not returned when the controller stopped: at the end of the grace period, or abandoned before.
+    #[error(
+        "{} had not returned when the controller stopped, with a grace of {grace:?}",
+        names(unreturned)
+    )]
     Unreturned {
-        /// Grace period that they had.
+        /// Grace period of the shutdown.
         grace: Duration,
         /// Invocations that had not returned.
         unreturned: Vec<Unreturned>,
