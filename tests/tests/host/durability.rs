@@ -217,7 +217,9 @@ async fn a_shutdown_names_what_did_not_return_and_a_second_one_ends_at_once() {
     });
     let error = first.unwrap_err();
     assert!(
-        error.to_string().starts_with("\"task/stubborn\" did not return"),
+        error
+            .to_string()
+            .starts_with("\"task/stubborn\" had not returned when the controller stopped"),
         "{error}"
     );
     assert!(started.elapsed() < Duration::from_secs(10));
