@@ -149,7 +149,7 @@ impl Simulation {
                     format!("it stopped by {reason:?}")
                 })
             }
-            Effect::Cancel(_) | Effect::Timer(_) => Ok(()),
+            Effect::Cancel { .. } | Effect::Timer(_) => Ok(()),
         }
     }
 }

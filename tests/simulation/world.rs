@@ -365,7 +365,7 @@ impl Simulation {
     fn take(&mut self, effect: Effect) -> Check {
         match effect {
             Effect::Start(start) => self.take_start(&start),
-            Effect::Cancel(invocation) => self.take_cancel(invocation),
+            Effect::Cancel { invocation, .. } => self.take_cancel(invocation),
             Effect::Timer(at) => {
                 self.timer = at;
                 Ok(())

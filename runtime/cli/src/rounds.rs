@@ -101,33 +101,7 @@ impl Rounds {
                 let width = console.err_width();
                 console.say(&Drawing::new(&self.root, details, width).draw(diagnostic));
             }
-            Event::Fixed { diagnostic } => {
-                let gone = self
-                    .errors
-                    .iter()
-                    .position(|known| says_same(known, diagnostic) && known.path == diagnostic.path);
-                gone.map(|at| self.errors.swap_remove(at));
-                // A program that is started again is not mended by that.
-                if diagnostic.code == EXITED {
-                    return Ok(());
-                }
-                // The line of the resource's run has told it.
-                if diagnostic
-                    .resource
-                    .as_ref()
-                    .is_some_and(|of| self.mended.contains(of))
-                {
-                    return Ok(());
-                }
-                if let Some(line) = self.lines.recovered(diagnostic, console.result_width()) {
-                    return self.tell(console, &line);
-                }
-                let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
-                let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));
-                let line =
-                    format!("  {DIM}{at}{DIM:#}  {GOOD}fixed{GOOD:#}      {place}  {DIM}{what}{DIM:#}\n");
-                self.tell(console, &line)?;
-            }
+            Event::Fixed { diagnostic } => self.fixed(console, diagnostic)?,
             Event::Settled {
                 exit_code,
                 duration_ms,
@@ -153,6 +127,39 @@ impl Rounds {
             | Event::RunFinished { .. } => {}
         }
         Ok(())
+    }
+
+    /// Says that a finding is gone, unless that is no news.
+    fn fixed(&mut self, console: &mut Console, diagnostic: &Diagnostic) -> Result<(), Failure> {
+        let gone = self
+            .errors
+            .iter()
+            .position(|known| says_same(known, diagnostic) && known.path == diagnostic.path);
+        gone.map(|at| self.errors.swap_remove(at));
+        // A program that is started again is not mended by that.
+        if diagnostic.code == EXITED {
+            return Ok(());
+        }
+        // What has failed in another way is not mended.
+        let stands = |known: &Diagnostic| known.resource == diagnostic.resource;
+        if diagnostic.resource.is_some() && self.errors.iter().any(stands) {
+            return Ok(());
+        }
+        // The line of the resource's run has told it.
+        if diagnostic
+            .resource
+            .as_ref()
+            .is_some_and(|of| self.mended.contains(of))
+        {
+            return Ok(());
+        }
+        if let Some(line) = self.lines.recovered(diagnostic, console.result_width()) {
+            return self.tell(console, &line);
+        }
+        let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
+        let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));
+        let line = format!("  {DIM}{at}{DIM:#}  {GOOD}fixed{GOOD:#}      {place}  {DIM}{what}{DIM:#}\n");
+        self.tell(console, &line)
     }
 
     /// Returns true for the crash of a program whose last one was told in full not long ago.

@@ -191,7 +191,7 @@ impl Bench {
                 self.log.push(format!("{phase}{}", start.resource.name));
                 self.running.push(*start);
             }
-            Effect::Cancel(invocation) => self.cancelled.push(invocation),
+            Effect::Cancel { invocation, .. } => self.cancelled.push(invocation),
             Effect::Timer(at) => self.timer = at,
             Effect::Commit(commit) if self.store == Store::Prompt => {
                 inputs.push(Input::Committed(commit.id));

@@ -44,7 +44,14 @@ impl Folder {
         if found.is_dir() && is_ours && found.mode() & 0o077 == 0 {
             return Ok(());
         }
-        let message = format!("`{}` is not a folder of this user alone", self.path.display());
+        let folder = self.path.display();
+        let message = match is_ours {
+            true => format!("`{folder}` is not a folder of this user alone: `chmod 700` closes it to others"),
+            false => format!(
+                "`{folder}` belongs to the user with the id {}: `chown -R` gives the state folder to whom runs the project",
+                found.uid()
+            ),
+        };
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 

@@ -46,6 +46,24 @@ impl Project {
         output::prune(&self.output, start.uid(), start.counter());
     }
 
+    /// Copies the output of a start, or of the one before if there is none yet, to a place where the start of another workload
+    /// has its own, and removes what is there of lower numbers.
+    pub(crate) fn keep_output(&self, start: &StartId, uid: &str, number: u64) {
+        let before = start.counter().saturating_sub(1);
+        let files =
+            [start.counter(), before].map(|counter| output::file_of(&self.output, start.uid(), counter));
+        let has_lines = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
+        let Some(from) = files.iter().find(has_lines) else {
+            return;
+        };
+        let to = output::file_of(&self.output, uid, number);
+        let copied = std::fs::create_dir_all(self.output.join(uid)).and_then(|()| std::fs::copy(from, &to));
+        if let Err(error) = copied {
+            tracing::warn!(%error, "the output of a release that is taken back can't be kept");
+        }
+        output::prune(&self.output, uid, number);
+    }
+
     /// Removes the output of all starts of a workload that the backend does not know.
     pub(crate) fn remove_output(&self, uid: &str) {
         // There is none if it never wrote anything.

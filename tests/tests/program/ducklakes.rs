@@ -206,14 +206,7 @@ fn the_files_of_a_lake_may_stand_in_a_store() {
     let host = store.url();
     let host = host.trim_start_matches("http://");
     let sandbox = project("driver: ducklake\ncatalog: duckdb\npath: lake.duckdb\nstore: bucket\n");
-    sandbox.write(
-        "connectors/bucket.yaml",
-        &format!(
-            "driver: s3\nkey_id: key-of-a-test\nsecret: \"{{{{ .env.lake_secret }}}}\"\nregion: us-east-1\n\
-             endpoint: {}\npath_prefixes: s3://lake/\n",
-            store.url()
-        ),
-    );
+    sandbox.write_bucket("\"{{ .env.lake_secret }}\"", &store.url());
     let file = sandbox.path().join("lake.duckdb");
     let add = |sql: &str| {
         let maker = ByHand::in_memory();

@@ -132,14 +132,7 @@ impl Below {
             self.catalog.port()
         );
         let project = Sandbox::with(&[]).in_lake(&connector, vec![secret, attach]);
-        project.write(
-            "connectors/bucket.yaml",
-            &format!(
-                "driver: s3\nkey_id: key-of-a-test\nsecret: secret\nregion: us-east-1\n\
-                 endpoint: http://127.0.0.1:{}\npath_prefixes: s3://lake/\n",
-                self.files.port()
-            ),
-        );
+        project.write_bucket("secret", &format!("http://127.0.0.1:{}", self.files.port()));
         project
     }
 

@@ -111,14 +111,7 @@ fn a_project_is_built_in_a_lake_whose_files_a_store_has() {
         "driver: ducklake\ncatalog: postgres\nhost: {host}\nuser: postgres\ndbname: postgres\n\
          data_path: s3://lake/files\nstore: bucket\n"
     ));
-    project.write(
-        "connectors/bucket.yaml",
-        &format!(
-            "driver: s3\nkey_id: key-of-a-test\nsecret: \"{{{{ .env.lake_secret }}}}\"\nregion: us-east-1\n\
-             endpoint: {}\npath_prefixes: s3://lake/\n",
-            store.url()
-        ),
-    );
+    project.write_bucket("\"{{ .env.lake_secret }}\"", &store.url());
     assert_eq!(project.run(0).len(), 2);
     assert!(project.run(0).is_empty(), "nothing is left to do");
     assert_eq!(

@@ -69,14 +69,7 @@ pub(crate) fn in_a_store() -> Option<(Server, Store, Line, Sandbox)> {
     let (server, project) = with_files("data_path: s3://lake/files\nstore: bucket")?;
     store.create_bucket("lake");
     let line = Line::to(End::Tcp(store.address().to_owned()));
-    project.write(
-        "connectors/bucket.yaml",
-        &format!(
-            "driver: s3\nkey_id: key-of-a-test\nsecret: secret\nregion: us-east-1\n\
-             endpoint: http://127.0.0.1:{}\npath_prefixes: s3://lake/\n",
-            line.port()
-        ),
-    );
+    project.write_bucket("secret", &format!("http://127.0.0.1:{}", line.port()));
     Some((server, store, line, project))
 }
 

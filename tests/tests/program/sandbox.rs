@@ -104,6 +104,18 @@ impl Sandbox {
         self.in_lake(LAKE_OF_FILES, vec![attach.to_owned()])
     }
 
+    /// Declares the connector `bucket`, by which the bucket `lake` of a test's store is reached: its secret, as it stands in the
+    /// file, and the store's address.
+    pub(crate) fn write_bucket(&self, secret: &str, endpoint: &str) {
+        self.write(
+            "connectors/bucket.yaml",
+            &format!(
+                "driver: s3\nkey_id: key-of-a-test\nsecret: {secret}\nregion: us-east-1\n\
+                 endpoint: {endpoint}\npath_prefixes: s3://lake/\n"
+            ),
+        );
+    }
+
     /// The same project, whose program has a variable in its environment, in the place of one of that name.
     pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
         self.environment.retain(|(other, _)| *other != name);

@@ -259,6 +259,36 @@ fn the_sample_of_services_runs() {
     assert!(built.is_empty(), "{done:?}");
 }
 
+/// W11: what is left of a release that is taken back says why, long after its replicas are removed.
+#[test]
+fn a_release_that_is_taken_back_leaves_its_failure_and_its_output() {
+    let service = |run: &str| {
+        format!(
+            "type: service\nrun: {run}\nchecks: [{{command: [\"true\"], interval: 1s, min_healthy_time: 0s}}]\n\
+             rollout: {{deadline: 2s}}\nrestart: {{base: 1s}}\n"
+        )
+    };
+    let old = service("echo old; exec sleep 100000");
+    let project = Sandbox::with(&[("watershed.yaml", ""), ("services/api.yaml", &old)]);
+    let start = Going::settled(&project);
+    let logs = || project.call(&["logs", "api"]).stdout;
+    project.write("services/api.yaml", &service("echo the cause; exit 42"));
+    until("it is taken back", || {
+        logs() == "api.0 | old\napi (release 2) | the cause\n"
+    });
+    let said = project.call(&["explain", "api"]).stdout;
+    assert!(
+        said.contains(
+            "keeps its old release: release 2 made no progress in time: replica 1 of service/api exited"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("code 42"), "{said}");
+    project.write("services/api.yaml", &old);
+    until("nothing of it is left", || logs() == "api.0 | old\n");
+    start.stop();
+}
+
 /// W19: lines have no times; what is older than a time is known by what the parent of the processes has noted.
 #[test]
 fn logs_since_a_time_leave_out_what_was_written_before() {

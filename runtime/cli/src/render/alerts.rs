@@ -3,7 +3,7 @@
 use serde_json::Value;
 use watershed_api::documents::{ResourceDocument, Time};
 
-use super::units::{ago, count, grouped};
+use super::units::{ago, count};
 
 /// Returns an alert, report or message in a few words; empty for other kinds.
 pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {
 
 fn alert(result: &Value, now: Time) -> String {
     let mut said = text(&result["verdict"]);
-    match (undelivered(result), time(&result["told"]["at"])) {
+    match (undelivered(result), told(result)) {
         (Some(undelivered), _) => said.push_str(&undelivered),
         (None, Some(at)) => said.push_str(&format!(", told {}", ago(at, now))),
         (None, None) => {}
@@ -30,6 +30,18 @@ fn alert(result: &Value, now: Time) -> String {
         said.push_str(&format!(", snoozed until {until}"));
     }
     said
+}
+
+/// Returns the time of the last evaluation that people were told of; none if they never were. With intervals, that of the
+/// verdict is the end of an interval, which may be years ago.
+fn told(result: &Value) -> Option<Time> {
+    let at = time(&result["told"]["at"])?;
+    let evaluations = result["history"].as_array().into_iter().flatten();
+    let with_messages = evaluations.filter(|one| one["told"].as_array().is_some_and(|told| !told.is_empty()));
+    let last = with_messages
+        .filter_map(|one| time(&one["at"]))
+        .max_by_key(|at| at.millis());
+    Some(last.unwrap_or(at))
 }
 
 /// Returns what has not arrived of the last messages; none if all have.
@@ -50,7 +62,7 @@ fn report(result: &Value, now: Time) -> String {
     };
     let rows = last["rows"]
         .as_u64()
-        .map(|rows| format!("{} rows, ", grouped(rows)));
+        .map(|rows| format!("{}, ", count(rows, "row")));
     format!(
         "{}{}, {}{}",
         rows.unwrap_or_default(),
@@ -83,6 +95,12 @@ mod tests {
         let refused =
             json!({"verdict": "fail", "told": {"at": at}, "undelivered": {"waiting": 1, "dead": 2}});
         assert_eq!(alert(&refused, now), "fail, 2 messages not delivered");
+        let of_interval = json!({
+            "verdict": "fail",
+            "told": {"at": "2020-01-01T00:00:00Z"},
+            "history": [{"at": at, "told": ["a"]}, {"at": "2024-01-01T00:00:00Z", "told": []}],
+        });
+        assert_eq!(alert(&of_interval, now), "fail, told 2 min ago");
         let snoozed = json!({"verdict": "pass", "told": null, "snoozed_until": "2024-03-02T00:00:00Z"});
         assert_eq!(alert(&snoozed, now), "pass, snoozed until 2024-03-02T00:00:00Z");
         let made = json!({"history": [{"at": at, "rows": 1200, "file": "weekly.xlsx"}]});

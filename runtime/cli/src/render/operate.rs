@@ -51,7 +51,10 @@ fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'stati
         (Operation::Cancel, true) => (
             "cancelled",
             WARN,
-            format!("`watershed reconcile {name}` asks for it again"),
+            match resource.kind.as_str() {
+                "job" => format!("`watershed retry {name}` runs it again"),
+                _ => format!("`watershed reconcile {name}` asks for it again"),
+            },
         ),
         (Operation::Scale, _) => ("scaled", GOOD, resource.detail.clone()),
         (Operation::Restart, _) => ("restarted", GOOD, resource.detail.clone()),

@@ -357,9 +357,12 @@ impl Host {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Start(start) => self.start(start),
-                Effect::Cancel(invocation) => {
+                Effect::Cancel {
+                    invocation,
+                    by_caller,
+                } => {
                     if let Some(channel) = self.running.get(&invocation) {
-                        channel.cancel();
+                        channel.cancel_by(by_caller);
                     }
                 }
                 Effect::Timer(due) => self.timer = due,

@@ -109,7 +109,10 @@ impl Graph {
         }
         run.cancelled = by;
         let invocation = run.invocation;
-        stops.out.push(Effect::Cancel(invocation));
+        stops.out.push(Effect::Cancel {
+            invocation,
+            by_caller: by == Cancelled::ByCaller,
+        });
         // A shutdown has a grace period of its own, and names what did not return.
         if by != Cancelled::ByShutdown {
             self.set_patience(slot, stops);

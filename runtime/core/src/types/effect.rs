@@ -248,7 +248,12 @@ pub enum Effect {
     /// Starts an invocation, which ends with `Input::Returned`.
     Start(Box<Start>),
     /// Cancels an invocation, which still returns.
-    Cancel(InvocationId),
+    Cancel {
+        /// The invocation.
+        invocation: InvocationId,
+        /// True if a caller cancelled the run: the resource runs again only after another request.
+        by_caller: bool,
+    },
     /// Sets the timer for the next `Input::Time`, replacing the last time; none turns it off.
     Timer(Option<Mono>),
     /// Writes a commit; answered by `Input::Committed` or `Input::CommitFailed`.

@@ -328,7 +328,11 @@ fn said(spec: &Notification, record: &Record, next: Option<Timestamp>) -> Result
             policy::ATTEMPTS
         ))),
         Standing::Dead { .. } => {
-            let message = format!("not delivered to {label} after {attempts} attempts: {failure}");
+            let times = match attempts {
+                1 => "one attempt".to_owned(),
+                more => format!("{more} attempts"),
+            };
+            let message = format!("not delivered to {label} after {times}: {failure}");
             let mut error = Error::permanent(DEAD, message);
             let retry = format!("`watershed retry {KIND}/{}` sends it again", spec.message.key);
             error.hint = Some(retry.into());

@@ -9,6 +9,7 @@ use watershed_api::documents::{
     Severity, Time, Work,
 };
 use watershed_core::{Explanation, Key, RetryPolicy, Settled, Stage, Subject, Uid};
+use watershed_workloads::job;
 use watershed_workloads::service::{self, Trouble};
 
 use super::document::{Project, findings};
@@ -277,9 +278,14 @@ impl<'a> Inquiry<'a> {
                 let told = format!("it needs `{}`, which is not there or not ready", reference.key());
                 self.plain(Blocker::WaitingForRef, &id, told)
             }
-            Settled::Cancelled => self
-                .plain(Blocker::Cancelled, &id, "a person stopped it")
-                .hint(format!("`watershed reconcile {id}` asks for it again")),
+            Settled::Cancelled => {
+                self.plain(Blocker::Cancelled, &id, "a person stopped it")
+                    .hint(match id.kind.as_str() {
+                        // A run of a job that has ended is never made again but for another request.
+                        job::KIND => format!("`watershed retry {id}` runs it again"),
+                        _ => format!("`watershed reconcile {id}` asks for it again"),
+                    })
+            }
             _ if entry.row.paused => self.paused(entry),
             _ if self.has_failed(entry) => self.failed(entry, settled, said),
             _ => self.at_peace(entry),
@@ -335,6 +341,7 @@ impl<'a> Inquiry<'a> {
         };
         let retryable = error.as_ref().is_some_and(|error| error.retryable);
         let is_missing = error.as_ref().is_some_and(|error| error.code == "missing-ref");
+        let is_cancelled = error.as_ref().is_some_and(|error| error.code == "cancelled");
         let hint = match (code, &at) {
             (Blocker::Failed, _) if is_missing => DECLARE.to_owned(),
             (Blocker::OnCycle, _) => "take one of these refs out".to_owned(),
@@ -343,10 +350,11 @@ impl<'a> Inquiry<'a> {
                     "fix the rows or the test; `watershed test {id}` looks at the rows of the last good build"
                 )
             }
-            (Blocker::Failed, Some(at)) if !retryable => match self.life {
+            (Blocker::Failed, Some(at)) if !retryable && !is_cancelled => match self.life {
                 Life::Live => format!("fix `{}`; it is built when that is saved", at.path),
                 Life::AtRest => format!("fix `{}`, then `watershed run`", at.path),
             },
+            _ if is_cancelled => format!("`watershed retry {id}` runs it again"),
             _ => format!("`watershed retry {id}` tries it now"),
         };
         let failure = match is_of_copy {
@@ -403,7 +411,11 @@ impl<'a> Inquiry<'a> {
                 let why = entry.row.unready.as_deref().unwrap_or("it can't be used yet");
                 self.plain(Blocker::Unready, &id, why)
             }
-            _ => self.plain(Blocker::Idle, &id, "nothing asks for it: it is up to date"),
+            _ => match self.trouble(entry) {
+                // It serves by its old release.
+                Some(trouble) => self.plain(Blocker::Unready, &id, trouble.message.clone()),
+                None => self.plain(Blocker::Idle, &id, "nothing asks for it: it is up to date"),
+            },
         };
         RootCause { until, ..cause }
     }

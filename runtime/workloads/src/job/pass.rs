@@ -354,6 +354,10 @@ impl<'a> Pass<'a> {
                             // What it reads must not change while it runs.
                             self.stop_for(JobStop::Replace).await?;
                         } else {
+                            if self.context.is_cancelled_by_caller() {
+                                // Nobody may look at the job for long: it may be paused.
+                                self.stop_for(JobStop::Cancel).await?;
+                            }
                             cancel::follow(self.shared, self.context, self.record.counter);
                         }
                     }

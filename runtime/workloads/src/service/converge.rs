@@ -45,6 +45,8 @@ pub(super) struct There {
     pub(super) is_new: bool,
     /// True if the replica may be running soon.
     pub(super) is_starting: bool,
+    /// Rank and message of the replica's trouble; none without trouble.
+    pub(super) trouble: Option<(u8, String)>,
 }
 
 /// The inputs of a decision about a service.
@@ -345,6 +347,7 @@ impl Pass<'_> {
         let (settings, now) = (self.facts.settings, self.facts.now);
         let replicas: Vec<Replica> = self.facts.there.iter().map(|one| one.replica).collect();
         let (last, start_period) = (self.last_transition(), self.start_period(self.record.target()));
+        let cause = self.cause(self.record.target());
         let Some(candidate) = self.record.candidate.as_mut() else {
             return;
         };
@@ -369,7 +372,7 @@ impl Pass<'_> {
                 self.tell("force_replace", Forced::Force.as_str().to_owned());
             }
             Deadline::RollBack => {
-                let message = format!("release {release} made no progress in time");
+                let message = format!("release {release} made no progress in time{cause}");
                 if let Some(found) = self.record.releases.iter_mut().find(|one| one.number == release) {
                     found.failed = Some(message.clone());
                 }
@@ -509,10 +512,22 @@ impl Pass<'_> {
                 if now < until {
                     return self.wake_at(until);
                 }
-                let message = "it was not ready in time after its first start".to_owned();
+                let cause = self.cause(self.record.active);
+                let message = format!("it was not ready in time after its first start{cause}");
                 self.halt("never-ready", message);
             }
         }
+    }
+
+    /// Returns the trouble of the worst-off replica of a release, to be said after what came of it; empty without any.
+    fn cause(&self, release: u64) -> String {
+        let of_release = self
+            .facts
+            .there
+            .iter()
+            .filter(|one| one.replica.release == release);
+        let worst = of_release.filter_map(|one| one.trouble.as_ref()).min();
+        worst.map_or_else(String::new, |(_, message)| format!(": {message}"))
     }
 
     fn stop_all(&self) -> Plan {

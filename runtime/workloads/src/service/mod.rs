@@ -24,7 +24,7 @@ pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, Restarting, Servi
 pub use self::trouble::{Trouble, trouble};
 
 pub use crate::addresses::Addresses;
-use crate::backend;
+use crate::backend::{self, StartId};
 use crate::message::Service;
 use crate::policy::readiness::is_service_ready;
 use crate::policy::restart::Restart;
@@ -126,6 +126,7 @@ impl Reconciler for ServiceReconciler {
                 .map_err(|error| Error::transient("state", error.to_string()))?;
         }
         self.keep_addresses(&context, &record_now);
+        self.keep_output(&context, [&record, &record_now], &owned);
         if !edits.is_empty() {
             let edited = context.controller().edit(edits).await;
             edited.map_err(|error| Error::transient("edit", error.to_string()))?;
@@ -136,6 +137,7 @@ impl Reconciler for ServiceReconciler {
     /// Removes the service's address files. Its replicas are deleted by ownership.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         self.shared.looks.forget(context.uid());
+        self.shared.project.remove_output(&context.uid().to_string());
         addresses::remove_files(&self.shared.project.output, context.uid());
         Ok(Outcome::unchanged())
     }
@@ -151,6 +153,26 @@ impl ServiceReconciler {
         if let Err(error) = addresses::keep_files(folder, context.uid(), ports, record) {
             // The next pass tries it again; until then the files say what was.
             tracing::warn!(service = %context.name(), %error, "its addresses can't be written");
+        }
+    }
+
+    /// Keeps the output of a release that is being taken back, before its replicas are removed with theirs: that of the
+    /// worst-off one.
+    fn keep_output(&self, context: &Context<Self>, [before, now]: [&ServiceRecord; 2], owned: &[Owned]) {
+        let Some(number) = now.taken_back().filter(|_| before.taken_back().is_none()) else {
+            return;
+        };
+        let of_release = owned
+            .iter()
+            .filter(|one| one.spec.release == number && one.record.counter > 0);
+        let rank =
+            |one: &&Owned| trouble::of_replica(&one.spec, &one.record).map_or(u8::MAX, |(rank, _)| rank);
+        let Some(worst) = of_release.min_by_key(rank) else {
+            return;
+        };
+        if let Ok(start) = StartId::new(&worst.uid.to_string(), worst.record.counter) {
+            let kept = context.uid().to_string();
+            self.shared.project.keep_output(&start, &kept, number);
         }
     }
 
@@ -247,6 +269,7 @@ fn there(one: &Owned) -> There {
             Stage::Pending => one.record.failed_start.is_none(),
             _ => false,
         },
+        trouble: trouble::of_replica(&one.spec, &one.record),
     }
 }
 
@@ -430,11 +453,10 @@ fn tell(
         .as_ref()
         .map_or(0, |rollout| rollout.unavailable);
     let is_ready = is_service_ready(record.replicas, unavailable, record.ready);
-    let failed = record
-        .release(record.wanted)
-        .filter(|release| release.number != record.active)
-        .and_then(|release| release.failed.as_ref());
-    if let Some(message) = failed {
+    if let Some(message) = record
+        .taken_back()
+        .and_then(|number| record.release(number)?.failed.as_ref())
+    {
         let mut error = Error::permanent(
             "rollout-failed",
             format!("service/{name} keeps its old release: {message}"),

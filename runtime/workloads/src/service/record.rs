@@ -149,6 +149,12 @@ impl ServiceRecord {
         self.releases.iter().find(|release| release.number == number)
     }
 
+    /// Returns the wanted release if the service keeps its old one, because the wanted one did not come up.
+    pub fn taken_back(&self) -> Option<u64> {
+        let wanted = self.release(self.wanted)?;
+        (wanted.number != self.active && wanted.failed.is_some()).then_some(wanted.number)
+    }
+
     /// Returns the release that new replicas get: the candidate, else the active one.
     pub fn target(&self) -> u64 {
         self.candidate

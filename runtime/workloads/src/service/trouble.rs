@@ -47,6 +47,17 @@ pub fn trouble<'a>(
     Some(Trouble { message, error, next })
 }
 
+/// Returns the rank of a wanted replica's trouble, the worst first, and a message for people; none without trouble.
+pub(super) fn of_replica(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<(u8, String)> {
+    let rank = rank(record).filter(|_| spec.is_wanted && record.has_answered(spec))?;
+    let message = match (failure_of(spec, record), &record.failed_start) {
+        (Some(error), _) => error.message.to_string(),
+        (None, Some(_)) => waits(spec, record),
+        (None, None) => format!("the checks of replica {} did not pass", spec.number),
+    };
+    Some((rank, message))
+}
+
 /// Returns the rank of a replica's trouble, the worst first; none without trouble.
 fn rank(record: &ReplicaRecord) -> Option<u8> {
     match record.stage {

@@ -193,6 +193,27 @@ async fn a_cancelled_run_stops_its_process() {
     assert_eq!(stand.job_record("import").stage, JobStage::Running);
 }
 
+/// W8: cancelling stops the process of a paused job, too, and its end is nobody's failure.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_of_a_paused_job_stops_its_process() {
+    let stand = stand().await;
+    stand.job("import", &job()).await;
+    sleep(1).await;
+    stand.controller.pause("job/import").await.unwrap();
+    sleep(1).await;
+    assert_eq!(stand.living().len(), 1, "a pause lets it go on");
+    stand.controller.cancel("job/import").await.unwrap();
+    sleep(1).await;
+    assert_eq!(stand.living(), []);
+    stand.controller.resume("job/import").await.unwrap();
+    stand.pass(600).await;
+    assert_eq!(
+        stand.error("job", "import"),
+        "cancelled: job/import was cancelled"
+    );
+    assert_eq!(stand.machine.world.begun(), 1);
+}
+
 /// W8: a request that comes during a run is answered by that run.
 #[tokio::test(start_paused = true)]
 async fn a_request_during_a_run_leaves_its_process_alone() {

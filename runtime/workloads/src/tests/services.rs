@@ -268,7 +268,8 @@ async fn a_release_with_checks_rolls_out_and_a_bad_one_is_removed_again() {
     assert_eq!(stand.stages(), "3 ready, 4 ready, 5 ready");
     assert_eq!(
         stand.error("service", "api"),
-        "rollout-failed: service/api keeps its old release: release 3 made no progress in time"
+        "rollout-failed: service/api keeps its old release: release 3 made no progress in time: \
+         the checks of replica 6 did not pass"
     );
     stand.pass(1_000).await;
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -16,7 +17,7 @@ use crate::handle::{Handle, answered};
 use crate::inbox::call::{Caller, Command, Reply, Signal};
 use crate::inbox::shared::Shared;
 use crate::sync::flag_cell::FlagCell;
-use crate::sync::{Mutex, Unpoisoned};
+use crate::sync::{AtomicBool, Mutex, Unpoisoned};
 use crate::types::error::SetStateError;
 use crate::types::message;
 use crate::types::observer::InvocationObserver;
@@ -202,6 +203,13 @@ impl<R: Reconciler> Context<R> {
         self.channel.is_cancelled()
     }
 
+    /// Returns true if a caller cancelled the run, so that no other run follows unless somebody asks for one: what the run
+    /// leaves going on outside the process has to be stopped by this one. A cancel for another reason that came first
+    /// hides one by a caller.
+    pub fn is_cancelled_by_caller(&self) -> bool {
+        self.channel.is_cancelled() && self.channel.by_caller.load(Ordering::SeqCst)
+    }
+
     /// Writes the resource's state. Accepted even after a cancel, until the invocation returns.
     ///
     /// Returns once the write is queued. Writes of one invocation keep their order and become durable with the next
@@ -306,6 +314,8 @@ async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<
 pub(crate) struct InvocationChannel {
     /// Flag of a cancel, and the token that is created when the reconciler asks for it; most never do.
     cancellation: FlagCell<CancellationToken>,
+    /// True if the cancel is that of a caller; set before the flag is.
+    by_caller: AtomicBool,
     /// Flag of the controller's end, and the task of an invocation that had to wait.
     task: FlagCell<AbortHandle>,
     shared: Arc<Shared>,
@@ -326,6 +336,7 @@ impl InvocationChannel {
     pub(crate) fn new(shared: Arc<Shared>, signals: mpsc::UnboundedSender<Signal>) -> Self {
         Self {
             cancellation: FlagCell::new(),
+            by_caller: AtomicBool::new(false),
             task: FlagCell::new(),
             shared,
             signals,
@@ -350,6 +361,12 @@ impl InvocationChannel {
             token.cancel();
         }
         token
+    }
+
+    /// Cancels the invocation, and says whether a caller did.
+    pub(crate) fn cancel_by(&self, caller: bool) {
+        self.by_caller.store(caller, Ordering::SeqCst);
+        self.cancel();
     }
 
     pub(crate) fn cancel(&self) {

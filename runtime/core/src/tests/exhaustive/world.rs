@@ -323,7 +323,7 @@ impl World {
             for effect in std::mem::take(&mut effects) {
                 match effect {
                     Effect::Start(start) => self.started(&start)?,
-                    Effect::Cancel(invocation) => self.cancelled(invocation)?,
+                    Effect::Cancel { invocation, .. } => self.cancelled(invocation)?,
                     Effect::Publish(publish) => self.published(publish),
                     Effect::Commit(one) => commit = Some(one.id),
                     Effect::Stopped { .. } => return Err("it stopped".into()),

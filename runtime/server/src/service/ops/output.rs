@@ -8,11 +8,13 @@ use watershed_api::documents::{OutputLine, Time};
 use watershed_api::request::{LogsRequest, ProgramOutput};
 use watershed_api::{Code, Problem};
 use watershed_controller::{Resource, Timestamp};
+use watershed_core::Row;
+use watershed_workloads::Job;
 use watershed_workloads::backend::docker::{Containers, Part, Reader as ContainerReader};
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::output::{Follower, file_of};
 use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
-use watershed_workloads::{Job, service};
+use watershed_workloads::service::{self, ServiceRecord};
 
 use crate::instance::workloads;
 use crate::out::Out;
@@ -101,11 +103,11 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
                 in_container: program.is_some_and(|program| program.docker.is_some()),
             }]
         }
-        service::KIND => entries
-            .iter()
-            .filter(|entry| entry.row.owner == Some(row.uid))
-            .filter_map(of_replica)
-            .collect(),
+        service::KIND => {
+            let replicas = entries.iter().filter(|entry| entry.row.owner == Some(row.uid));
+            let taken_back = taken_back(row).filter(|_| part.replica.is_none());
+            replicas.filter_map(of_replica).chain(taken_back).collect()
+        }
         replica::KIND => entries
             .iter()
             .filter(|entry| entry.row.uid == row.uid)
@@ -119,6 +121,19 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
     }
     found.sort();
     Ok(Some(found))
+}
+
+/// Returns the kept output of a service's release that was taken back; none if there is no such release.
+fn taken_back(row: &Row) -> Option<Source> {
+    let record = Resource::state_of::<ServiceRecord>(row).ok().flatten()?;
+    let release = record.taken_back()?;
+    Some(Source {
+        number: u64::MAX,
+        program: format!("{} (release {release})", row.name),
+        uid: row.uid.to_string(),
+        counter: release,
+        in_container: false,
+    })
 }
 
 /// The open output of one start of a program.
