@@ -59,8 +59,7 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
                 Err(failure) if is_full(&location, began) => {
                     // Whoever reads the note makes room at once, which must count as more than there was.
                     let free = free_bytes(&location);
-                    console.failure(&failure);
-                    console.note("everything goes on by itself when there is room\n");
+                    say_full(console, shared, &failure);
                     if let Some(exit) = until_room(&location, free, &stop).await {
                         return Ok(exit);
                     }
@@ -82,6 +81,18 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
 /// Returns true if the instance that began at a time ended because the disk was full.
 fn is_full(location: &Location, began: Time) -> bool {
     early_end(&location.state.path()).is_some_and(|ended| ended.at >= began)
+}
+
+/// Says that the disk is full and that nobody has to start the program again, in the form that its logs have.
+fn say_full(console: &mut Console, shared: &Shared, failure: &Failure) {
+    let then = "everything goes on by itself when there is room";
+    match shared.log_format {
+        LogFormat::Json => tracing::error!("{:#}; {then}", failure.error),
+        LogFormat::Text => {
+            console.failure(failure);
+            console.note(&format!("{then}\n"));
+        }
+    }
 }
 
 /// Returns the free bytes of the state folder's disk; 0 if that is unknown.

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::{fmt, fs, io};
 
-use watershed_compilers::{Resource, Spec};
+use watershed_compilers::{Project, Resource, Spec};
 use watershed_core::Error;
 use watershed_dialect::doubled;
 use watershed_drivers::regular;
@@ -58,7 +58,7 @@ struct Known {
     values: BTreeMap<String, String>,
     /// Forms of values as they occur in texts, the longest first, each with its variable's name.
     forms: Vec<(String, String)>,
-    /// Names in the project, in lower case, which are never redacted.
+    /// Names in the project, of folders too, in lower case, which are never redacted.
     names: BTreeSet<String>,
     /// Variables that were passed to this process by hand.
     given: BTreeMap<String, String>,
@@ -162,6 +162,17 @@ impl Secrets {
                 known.forms.retain(|(form, _)| !form.eq_ignore_ascii_case(name));
             }
         }
+    }
+
+    /// Learns the names of a project's resources and folders: a path with `[NAME]` in it is no place that anybody finds.
+    pub fn learn_names_of(&self, project: &Project) {
+        self.learn_names(project.resources().map(|resource| resource.name.as_str()));
+        let folders = project
+            .paths()
+            .filter_map(|path| path.rsplit_once('/'))
+            .map(|(folders, _)| folders);
+        let folders: BTreeSet<&str> = folders.collect();
+        self.learn_names(folders.into_iter().flat_map(|folders| folders.split('/')));
     }
 
     /// Returns the sealed form of a value for a stored spec, and learns the value.

@@ -285,7 +285,7 @@ fn options_of(spec: &ProjectParserSpec, secrets: &Secrets) -> Options {
 
 fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &Secrets) -> Parse {
     let project = compilation.project();
-    secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
+    secrets.learn_names_of(project);
     let sealed: Vec<_> = project
         .resources()
         .map(|resource| secrets.seal_resource(resource))

@@ -205,6 +205,21 @@ fn a_manifest_that_is_broken_keeps_what_was_built_and_says_why() {
 }
 
 #[test]
+fn a_place_can_be_found_though_a_variable_has_its_folder_for_a_value() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", "LAYER=models\n"),
+        (
+            "models/bad.sql",
+            "SELECT day FROM nowhere WHERE '{{ .env.LAYER }}' <> ''\n",
+        ),
+    ]);
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("--> models/bad.sql:1:"), "{}", said.stderr);
+}
+
+#[test]
 fn the_state_folder_is_for_its_owner_alone() {
     let sandbox = Sandbox::with(&[
         ("watershed.yaml", ""),

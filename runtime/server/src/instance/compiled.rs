@@ -220,7 +220,7 @@ pub(super) async fn program_settings(options: &Options) -> (WorkloadSettings, Ma
 /// Returns the secrets of a compiled project.
 pub fn secrets_of(project: &Project) -> Secrets {
     let secrets = Secrets::default();
-    secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
+    secrets.learn_names_of(project);
     secrets.learn(project.variables());
     secrets
 }

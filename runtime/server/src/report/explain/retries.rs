@@ -7,6 +7,7 @@ use watershed_core::RetryPolicy;
 
 use super::Explanations;
 use crate::report::Entry;
+use crate::report::kinds::programs;
 
 /// Returns the retry policy in force: the one that the controller reports, or else the resource's own.
 pub(super) fn policy(entry: &Entry, said: &Explanations) -> RetryPolicy {
@@ -32,6 +33,8 @@ pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
             }
         }
         (0 | 1, _) => what.to_owned(),
+        // Each look at a program that has failed counts there; how often that failed is said with its failure.
+        _ if programs::is_program(&entry.row) => what.to_owned(),
         (several, _) => format!("{what}, {several} times in a row"),
     }
 }
