@@ -8,12 +8,14 @@
 mod bytes;
 mod levels;
 mod quotes;
+mod rows;
 mod zstd;
 
 use std::{io, path::Path};
 
 pub use levels::{MOST_COLUMN_LEVELS, MOST_LEVELS};
 pub use quotes::{Beginning, SAMPLE_ROWS};
+pub use rows::Uneven;
 
 use crate::regular::ReadError;
 use bytes::{Bytes, Mark};
@@ -141,6 +143,26 @@ pub fn beginning(path: &Path, rows: u64, delimiters: &[u8]) -> Result<Beginning,
         }
     }
     Ok(quotes.found())
+}
+
+/// Searches the first rows of a CSV file for one with another number of values than the first row and most others have.
+/// Returns none where another delimiter explains all of them, and for files that are written in a way that only the engine
+/// reads.
+///
+/// # Errors
+/// As [`is_blank`].
+pub fn uneven(path: &Path) -> Result<Option<Uneven>, ReadError> {
+    let mut bytes = Bytes::open(path)?;
+    if bytes.is_opaque() || bytes.skip_byte_order_mark()?.is_some_and(Mark::is_utf16) {
+        return Ok(None);
+    }
+    let mut rows = rows::Rows::default();
+    while let Some(piece) = bytes.next_piece()? {
+        if rows.end_with(piece, SAMPLE_ROWS) {
+            break;
+        }
+    }
+    Ok(rows.uneven())
 }
 
 #[cfg(test)]

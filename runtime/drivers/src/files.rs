@@ -107,6 +107,18 @@ pub enum FilesError {
         /// The last line that exists; none in formats without lines.
         line: Option<u32>,
     },
+    /// A row of a CSV file has another number of values than all others.
+    #[error("expected {expected} columns, found {found}")]
+    Uneven {
+        /// Path of the file.
+        path: String,
+        /// Line on which the row begins.
+        line: u32,
+        /// Number of values in the other rows.
+        expected: u32,
+        /// Number of values in this row.
+        found: u32,
+    },
     /// The file holds bytes that its encoding does not have.
     #[error("\"{path}\" is not in {encoding}: line {line} has bytes that mean nothing there")]
     Undecodable {

@@ -56,6 +56,68 @@ fn the_options_that_the_hint_names_help_and_are_no_warning() {
 }
 
 #[test]
+fn a_row_with_a_value_too_many_does_not_cost_the_others() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "sources/o.yaml",
+            "type: source\nconnector: local_file\npath: data/o.csv\n",
+        ),
+        (
+            "models/m.sql",
+            "-- @materialize: true\nSELECT count(*) AS n FROM 'data/o.csv'\n",
+        ),
+    ]);
+    let good: String = (0..1_000).map(|n| format!("{n},a{n},{n}.5\n")).collect();
+    project.write("data/o.csv", &format!("id,name,amount\n{good}"));
+    project.run(0);
+    for bad in ["1001,Smith, John,3.5\n", "1001,Smith\n"] {
+        project.write("data/o.csv", &format!("id,name,amount\n{good}{bad}"));
+        let said = project.call(&["run"]);
+        assert_eq!(said.code, Some(1), "{}", said.stdout);
+        assert!(said.stderr.contains("--> data/o.csv:1002"), "{}", said.stderr);
+        for query in ["SELECT count(*) FROM o", "SELECT n FROM m"] {
+            assert_eq!(
+                project.query(query)["rows"],
+                serde_json::json!([[1_000]]),
+                "{query}"
+            );
+        }
+    }
+    project.write(
+        "sources/o.yaml",
+        "type: source\nconnector: local_file\npath: data/o.csv\nnull_padding: true\n",
+    );
+    project.write("models/m.sql", "SELECT count(*) AS n FROM o\n");
+    project.run(0);
+    assert_eq!(
+        project.query("SELECT n FROM m")["rows"],
+        serde_json::json!([[1_001]])
+    );
+}
+
+#[test]
+fn a_relationship_to_a_column_that_is_not_there_holds_for_no_row() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/customers.sql", "SELECT 7 AS id\n"),
+        ("models/orders.sql", "SELECT 1 AS id, 99 AS customer_id\n"),
+        (
+            "models/orders.yaml",
+            "tests: [{relationships: {column: customer_id, to: customers}}]\n",
+        ),
+    ]);
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert!(
+        said.stderr
+            .contains("Referenced column \"customer_id\" not found in FROM clause!"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn a_query_that_meets_such_a_row_says_where_it_is() {
     let project = late();
     project.write("models/all.sql", "SELECT * FROM read_csv('data/late.csv')\n");

@@ -22,10 +22,12 @@ impl Checks for DuckDb {
     fn unrelated(&self, table: &str, column: &str, other: &str, key: &str) -> String {
         let (of_other, value) = ("_watershed_of_other", "_watershed_value");
         let is_same = is_same_as_text(value, of_other);
+        // In a subquery a key that is not there would be the column of that name of the tested table.
         format!(
-            "SELECT {column}, count(*) AS \"rows\" FROM {table} WHERE {column} NOT IN (SELECT {value} FROM \
+            "WITH _watershed_others AS (SELECT {key} AS {of_other} FROM {other} WHERE {key} IS NOT NULL) \
+             SELECT {column}, count(*) AS \"rows\" FROM {table} WHERE {column} NOT IN (SELECT {value} FROM \
              (SELECT {of_other}, TRY(cast_to_type({of_other}, _watershed_of_column)) AS {value} \
-             FROM (SELECT {key} AS {of_other} FROM {other} WHERE {key} IS NOT NULL) \
+             FROM _watershed_others \
              LEFT JOIN (SELECT {column} AS _watershed_of_column FROM {table} LIMIT 0) AS _watershed_typed ON true) \
              WHERE {value} IS NOT NULL AND (typeof({value}) = typeof({of_other}) OR CASE typeof({of_other}) WHEN 'VARCHAR' \
              THEN {is_same} ELSE TRY(cast_to_type({value}, {of_other})) = {of_other} END)) GROUP BY {column}"

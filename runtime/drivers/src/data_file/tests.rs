@@ -209,3 +209,36 @@ fn what_is_written_in_another_way_is_told() {
     assert_eq!(look(&[0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3]), Beginning::Unknown);
     assert_eq!(look(b"\xef\xbb\xbf\"a\",b\n"), Beginning::Quoted);
 }
+
+#[test]
+fn a_row_that_does_not_fit_is_found_by_its_line() {
+    let found = |content: &str| {
+        let row = uneven(file(content.as_bytes()).path()).unwrap();
+        row.map(|row| (row.line, row.expected, row.found))
+    };
+    let good = "id,name,amount\n1,a,2\n2,b,3\n3,\"c, \"\"d\"\"\",4\n";
+    for (content, row) in [
+        (format!("{good}4,e, f,5\n"), (5, 3, 4)),
+        (format!("{good}4,e"), (5, 3, 2)),
+        (format!("{good}\n4,\"x\ny\",5\n6,7\n8,z,9\n"), (8, 3, 2)),
+        ("id;v\n1;1,5\n2;2,5\n3;4;1,5\n".to_owned(), (4, 2, 3)),
+    ] {
+        assert_eq!(found(&content), Some(row), "{content}");
+    }
+    for content in [
+        good,
+        "",
+        "id;v\n1;1,5\n2;2\n",
+        // One more that is empty and the last.
+        "a,b\n1,2,\n3,4\n",
+        // A title, a single column of texts, comments, other quotes, something without an end.
+        "Sales\n\na,b\n1,2\n3,4\n",
+        "text\na, b\nc\nd, e, f\n",
+        "note, or text\na\nb, c, d\ne\n",
+        "a,b\n1,2\n3,4\n# 5,6,7\n",
+        "a,b\n1,2\n3,4\n'5,6',7\n",
+        "a,b\n1,2\n3,4\n\"5,6\n",
+    ] {
+        assert_eq!(found(content), None, "{content}");
+    }
+}

@@ -66,6 +66,7 @@ impl Partitions for Engine {
         self.work(cancel, Company::Others, move |work| {
             work.transaction(around!("stage"), || {
                 forget_noted(work, uid, &notes)?;
+                unstage_renewed(work, uid, &notes)?;
                 write_notes(work, uid, &notes)
             })?;
             engine.parts.names.apply(vec![Edit::Partitioned(uid)]);
@@ -122,6 +123,25 @@ fn forget_noted(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<()
         &[Param::Text(&uid.to_string()), Param::Text(&earlier.join("\n"))],
     )
     .map(drop)
+}
+
+/// Deletes the staged rows of partitions that are to be built anew: what an earlier run has staged of them is old by now.
+fn unstage_renewed(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<(), Failure> {
+    let is_renewed =
+        |note: &&PartitionRun| matches!(note.phase, PartitionPhase::Failed | PartitionPhase::Asked);
+    let keys: Vec<&str> = notes
+        .iter()
+        .filter(is_renewed)
+        .map(|note| note.partition.key.as_str())
+        .collect();
+    if keys.is_empty() || !stands(work, uid)? {
+        return Ok(());
+    }
+    let delete = format!(
+        "DELETE FROM {} WHERE {PARTITION_COLUMN} IN (SELECT unnest(string_split(?, chr(10))))",
+        stage_table(uid)
+    );
+    work.run(&delete, &[Param::Text(&keys.join("\n"))]).map(drop)
 }
 
 /// Builds partitions into the stage of their output, in one transaction. Returns the notes of the built partitions.

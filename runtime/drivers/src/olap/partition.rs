@@ -30,7 +30,8 @@ pub trait Partitions: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<PartitionRun>, BuildError>>;
 
-    /// Writes notes of runs that staged no rows, replacing notes of earlier runs.
+    /// Writes notes of runs that staged no rows, replacing notes of earlier runs. What earlier runs have staged of partitions
+    /// that failed, or that are asked for, is deleted.
     fn note<'a>(
         &'a self,
         uid: Uuid,

@@ -30,7 +30,32 @@ pub(super) struct Reading {
     most_levels: usize,
     /// True if an encoding other than `utf-16` is declared, so that a big-endian file is accepted.
     says_encoding: bool,
+    /// True if the engine guesses how a CSV file is written, so that all rows must have equally many values.
+    guesses_rows: bool,
 }
+
+/// Options by which a CSV file is not guessed alone, or rows may have more or fewer values.
+const SAYS_ROWS: [&str; 19] = [
+    "allow_quoted_nulls",
+    "auto_detect",
+    "columns",
+    "comment",
+    "delim",
+    "delimiter",
+    "duckdb",
+    "encoding",
+    "escape",
+    "ignore_errors",
+    "names",
+    "new_line",
+    "null_padding",
+    "quote",
+    "sep",
+    "skip",
+    "store_rejects",
+    "strict_mode",
+    "compression",
+];
 
 /// Returns true if a name of an encoding means UTF-16, which the engine reads as little-endian.
 fn is_utf16(encoding: &str) -> bool {
@@ -63,6 +88,7 @@ impl Reading {
             says_encoding: source::option(spec, "encoding")
                 .and_then(Value::as_str)
                 .is_some_and(|said| !is_utf16(said)),
+            guesses_rows: !SAYS_ROWS.iter().any(|option| says(option)),
         })
     }
 
@@ -97,6 +123,7 @@ impl Reading {
                 let said = text.get(at..).and_then(|rest| rest.split('\'').nth(1));
                 !said.is_some_and(is_utf16)
             }),
+            guesses_rows: !SAYS_ROWS.iter().any(|option| says(option)),
         })
     }
 
@@ -167,6 +194,17 @@ impl Reading {
         }
         if !self.names_columns && data_file::is_blank(&place, form).map_err(failed)? {
             return Err(FilesError::Empty { path: path() });
+        }
+        if self.guesses_rows && form == Form::Csv {
+            let uneven = data_file::uneven(&place).map_err(failed)?;
+            return uneven.map_or(Ok(()), |row| {
+                Err(FilesError::Uneven {
+                    path: path(),
+                    line: row.line,
+                    expected: row.expected,
+                    found: row.found,
+                })
+            });
         }
         Ok(())
     }

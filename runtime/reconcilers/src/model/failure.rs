@@ -62,6 +62,7 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::Empty { .. } => (EMPTY_CODE, ErrorKind::Permanent),
         FilesError::TooDeep { .. } => ("nested-too-deep", ErrorKind::Permanent),
         FilesError::CutOff { .. } => ("file-cut-off", ErrorKind::Permanent),
+        FilesError::Uneven { .. } => ("sql-invalid-input", ErrorKind::Permanent),
         FilesError::Utf16BigEndian { .. } | FilesError::Undecodable { .. } => {
             (ENCODING_CODE, ErrorKind::Permanent)
         }
@@ -77,6 +78,9 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::Utf16BigEndian { .. } => Some(
             "write it as UTF-8: `iconv -f UTF-16BE -t UTF-8 FILE`; UTF-16 with the low byte first is read",
         ),
+        FilesError::Uneven { .. } => Some(
+            "`null_padding` fills missing values with NULL; `ignore_errors` leaves such rows out; `delim` says what separates values",
+        ),
         FilesError::Workbooks { .. } => Some(
             "a source whose `path` is the pattern reads all; in SQL, `UNION ALL BY NAME` puts several together",
         ),
@@ -87,7 +91,9 @@ pub(super) fn from_files(error: &FilesError) -> Error {
     };
     let place = match error {
         FilesError::CutOff { path, line } => line.map(|line| (path, line)),
-        FilesError::Undecodable { path, line, .. } => Some((path, *line)),
+        FilesError::Undecodable { path, line, .. } | FilesError::Uneven { path, line, .. } => {
+            Some((path, *line))
+        }
         _ => None,
     };
     let place = place.map(|(path, line)| SourcePosition {

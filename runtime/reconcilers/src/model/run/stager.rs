@@ -236,7 +236,7 @@ impl<'a> Stager<'a> {
                 hooks: hooks?,
                 columns: subject.columns(),
                 key: self.key.clone(),
-                again: earlier.is_some_and(|run| run.phase == PartitionPhase::Staged),
+                again: earlier.is_some_and(|run| !run.stage.is_empty()),
                 note: note.clone(),
             })
         });

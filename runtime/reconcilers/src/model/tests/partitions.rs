@@ -104,6 +104,42 @@ async fn a_partition_that_fails_is_noted_and_built_again_and_the_others_count() 
 }
 
 #[tokio::test]
+async fn a_partition_that_was_staged_and_fails_leaves_no_old_rows() {
+    let sql = "select v from read_csv('{{ .partition.uri }}', columns = {'v': 'bigint'})";
+    for incremental in [false, true] {
+        let mut model = table(sql, &[]).partition_files("d/*.csv");
+        let mut world = World::new().await;
+        let run = async |world: &mut World, files: [&str; 2]| {
+            for (name, v) in ["d/1.csv", "d/2.csv"].into_iter().zip(files) {
+                world.write(name, &format!("v\n{v}\n"));
+            }
+            world.reconcile("m").await;
+            world.works().await
+        };
+        world.write("d/1.csv", "v\n0\n");
+        world.write("d/2.csv", "v\n0\n");
+        world.declare("m", &model).await;
+        assert_eq!(world.works().await, ["built m"]);
+        if incremental {
+            // Another definition has all rows made anew.
+            model = table(&format!("{sql} where true"), &[])
+                .partition_files("d/*.csv")
+                .incremental(by(IncrementalStrategy::PartitionOverwrite));
+            world.write("d/1.csv", "v\nx\n");
+            world.declare("m", &model).await;
+            world.works().await;
+        }
+        // The second is staged, and waits for the first; then it fails itself.
+        for files in [["x", "20"], ["x", "y"]] {
+            assert_eq!(run(&mut world, files).await, ["failed m"], "{files:?}");
+        }
+        assert_eq!(run(&mut world, ["10", "21"]).await, ["built m"]);
+        let rows = world.rows("select v from m order by all").await;
+        assert_eq!(rows.join(" "), "10 21", "incremental: {incremental}");
+    }
+}
+
+#[tokio::test]
 async fn a_failed_partition_that_is_listed_no_more_holds_nothing_up() {
     let mut world = world(&incremental(IncrementalStrategy::PartitionOverwrite), "1,1,a\n").await;
     assert_eq!(
