@@ -47,7 +47,7 @@ enum State {
 }
 
 impl Rows {
-    /// Scans another piece of the file. Returns true once as many rows are known as were asked for.
+    /// Scans another piece of the file. Returns true once the given number of rows is known.
     pub(super) fn end_with(&mut self, piece: &[u8], most: u64) -> bool {
         for &byte in piece {
             self.line += u32::from(byte == b'\n');
@@ -57,7 +57,8 @@ impl Rows {
                 // Behind a quote that ended, another one is a part of the value.
                 (State::Within, b'"') if self.row.last == b'"' => self.state = State::Quoted,
                 (_, b'\n') => self.end_row(),
-                (_, b'\r') => {}
+                // The last byte of a row is the one before.
+                (_, b'\r') => continue,
                 (State::Before, b'"') => self.begin(State::Quoted),
                 // Comments, other quotes.
                 (State::Before, b'\'' | b'#') | (_, b'\\' | 0) => self.is_unknown = true,

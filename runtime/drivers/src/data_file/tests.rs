@@ -231,6 +231,7 @@ fn a_row_that_does_not_fit_is_found_by_its_line() {
         "id;v\n1;1,5\n2;2\n",
         // One more that is empty and the last.
         "a,b\n1,2,\n3,4\n",
+        "a,b\r\n1,2,\r\n3,4\r\n",
         // A title, a single column of texts, comments, other quotes, something without an end.
         "Sales\n\na,b\n1,2\n3,4\n",
         "text\na, b\nc\nd, e, f\n",

@@ -34,7 +34,7 @@ pub(super) struct Reading {
     guesses_rows: bool,
 }
 
-/// Options by which a CSV file is not guessed alone, or rows may have more or fewer values.
+/// Options that say how a CSV file is written, or allow rows with more or fewer values: then uneven rows are not refused here.
 const SAYS_ROWS: [&str; 19] = [
     "allow_quoted_nulls",
     "auto_detect",
